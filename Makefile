@@ -1,0 +1,73 @@
+# The commands of this project. Others script against them: names stay.
+#
+# One rule: every target works in a fresh clone with nothing but Python and this file, and none of them touches
+# anything outside this folder but temporary files.
+
+PYTHON ?= python3
+# Chaos: how many seeds, hence how many different orders of faults.
+SEEDS ?= 3
+PYTEST_ARGS ?= -n 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Written last: an install that was interrupted leaves no stamp, and the next make starts it anew.
+READY := $(VENV)/ready
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo "Python 3.11 or newer is needed; '$(PYTHON)' is not. Name one: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
+		|| { echo "'$(PYTHON)' cannot make virtual environments. On Debian: apt-get install python3-venv" >&2; exit 1; }
+	@echo "installing into $(VENV) (once per change of requirements.lock)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+.PHONY: install
+install: $(READY) ## Install everything into .venv
+
+.PHONY: demo
+demo: $(READY) ## Run one round from OPEN to CLOSED with simulated operators, and verify it
+	@$(BIN)/python -m deploy.demo
+
+.PHONY: run
+run: $(READY) ## Run the coordinator here, sandbox mode (PORT, DATA_DIR); Ctrl-C stops it
+	@exec $(BIN)/python -m deploy.run
+
+.PHONY: test
+test: $(READY) ## Run all tests but the long ones (PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not chaos" $(PYTEST_ARGS)
+
+.PHONY: chaos
+chaos: $(READY) ## Run the fault suite (SEEDS=n for more)
+	CHAOS_SEEDS=$(SEEDS) $(BIN)/python -m pytest -m chaos tests/chaos
+
+.PHONY: lint
+lint: $(READY) ## Check style, types, layers and that migrations match the models
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m deploy.engines -- sh -c 'alembic upgrade head && alembic check'
+
+.PHONY: lock
+lock: $(READY) ## Pin the newest versions that pyproject.toml allows, with hashes
+	@# From the default index only, and without a trace of where this machine keeps its packages.
+	env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND='make lock' \
+		$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+		--output-file requirements.lock pyproject.toml
+	@! grep -n '://' requirements.lock
+
+.PHONY: clean
+clean: ## Remove what the commands made, .venv too; data in .data stays
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

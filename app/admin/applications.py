@@ -1,0 +1,109 @@
+"""``/api/admin/applications…``: reviewing applications."""
+
+from typing import Any
+
+from flask.views import MethodView
+from marshmallow import Schema, fields
+from marshmallow.validate import OneOf
+from sqlalchemy import select
+
+from app.credentials import admin_actor, require_admin, role_required
+from app.fields import Text
+from app.parsing import Blueprint
+from app.resources.applications import ApplicationStatusSchema, status_view
+from models.applications import Application, ApplicationStatus, review
+from models.audit import record
+from models.credentials import AdminRole, issue_api_key
+from models.session import transaction
+
+blueprint = Blueprint("admin_applications", __name__, url_prefix="/api/admin/applications", description="Applications")
+blueprint.before_request(require_admin)
+
+
+class ReviewSchema(Schema):
+    """Why it was decided so; the applicant reads it."""
+
+    reviewNote = Text(longest=5_000, allow_none=True, load_default=None)
+
+
+class ReviewedSchema(Schema):
+    """The decision; the API key of an approved operator is shown only here."""
+
+    applicationId = fields.String(required=True)
+    status = fields.String(required=True)
+    operatorId = fields.String(required=True, allow_none=True)
+    apiKey = fields.String(required=True, allow_none=True)
+
+
+class ApplicationsQuerySchema(Schema):
+    """Which applications."""
+
+    status = fields.String(validate=OneOf([status.value for status in ApplicationStatus]), load_default=None)
+
+
+class ApplicationListSchema(Schema):
+    """Applications, newest first (the last 200)."""
+
+    applications = fields.List(fields.Nested(ApplicationStatusSchema), required=True)
+    count = fields.Integer(required=True)
+
+
+@blueprint.route("")
+class Applications(MethodView):
+    """All applications."""
+
+    @role_required(AdminRole.REVIEWER)
+    @blueprint.arguments(ApplicationsQuerySchema, location="query")
+    @blueprint.response(200, ApplicationListSchema)
+    def get(self, query: dict[str, str | None]) -> dict[str, Any]:
+        """Applications, newest first."""
+        wanted = select(Application).order_by(Application.submitted_at.desc()).limit(200)
+        if query["status"]:
+            wanted = wanted.where(Application.status == query["status"])
+        with transaction() as session:
+            rows = [status_view(row) for row in session.scalars(wanted)]
+        return {"applications": rows, "count": len(rows)}
+
+
+@blueprint.route("/<application_id>/approve")
+class Approve(MethodView):
+    """Approval."""
+
+    @role_required(AdminRole.REVIEWER)
+    @blueprint.arguments(ReviewSchema)
+    @blueprint.response(200, ReviewedSchema)
+    def post(self, body: dict[str, str | None], application_id: str) -> dict[str, Any]:
+        """Approve a pending application: makes the operator and its API key, which is shown only here."""
+        with transaction() as session:
+            row = review(session, application_id, approve=True, note=body["reviewNote"])
+            assert row.operator_id is not None  # an approved application has one
+            key = issue_api_key(session, row.operator_id)
+            record(
+                session,
+                admin_actor(),
+                "application.approve",
+                application_id,
+                body["reviewNote"],
+                operatorId=row.operator_id,
+            )
+        return {
+            "applicationId": row.id,
+            "status": row.status,
+            "operatorId": row.operator_id,
+            "apiKey": key,
+        }
+
+
+@blueprint.route("/<application_id>/reject")
+class Reject(MethodView):
+    """Rejection."""
+
+    @role_required(AdminRole.REVIEWER)
+    @blueprint.arguments(ReviewSchema)
+    @blueprint.response(200, ReviewedSchema)
+    def post(self, body: dict[str, str | None], application_id: str) -> dict[str, Any]:
+        """Reject a pending application."""
+        with transaction() as session:
+            row = review(session, application_id, approve=False, note=body["reviewNote"])
+            record(session, admin_actor(), "application.reject", application_id, body["reviewNote"])
+        return {"applicationId": row.id, "status": row.status, "operatorId": None, "apiKey": None}

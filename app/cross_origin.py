@@ -1,0 +1,15 @@
+"""Cross-origin reads: web pages anywhere may read ``/api/public/*``, and nothing else."""
+
+from flask import Flask, Response, request
+
+_PUBLIC = "/api/public/"
+
+
+def register(app: Flask) -> None:
+    """Add the one header to every answer under the public paths."""
+
+    @app.after_request
+    def allow_reading(response: Response) -> Response:
+        if request.path.startswith(_PUBLIC) and request.method in ("GET", "HEAD", "OPTIONS"):
+            response.headers["Access-Control-Allow-Origin"] = "*"
+        return response

@@ -1,0 +1,65 @@
+"""Making the Flask application.
+
+The one rule kept here: everything that is registered is listed on this page.
+"""
+
+from flask import Flask
+from flask_smorest import Api
+
+from app import auth, cross_origin, errors, health
+from app.admin import applications as admin_applications
+from app.admin import operators as admin_operators
+from app.admin import rounds as admin_rounds
+from app.operator import manifests, profile, tickets
+from app.operator import rounds as operator_rounds
+from app.ops import ops
+from app.public import applications, draws, proofs, rounds
+from app.version import VERSION
+from models import tables
+from models.settings import settings
+from tasks import logs
+
+__all__ = ["create_app", "tables"]
+
+SMALL_BODY_BYTES = 1024 * 1024
+"""The most a request body may hold, except where a blueprint says otherwise."""
+
+BLUEPRINTS = (
+    rounds.blueprint,
+    draws.blueprint,
+    proofs.blueprint,
+    applications.blueprint,
+    auth.blueprint,
+    tickets.blueprint,
+    manifests.blueprint,
+    profile.blueprint,
+    operator_rounds.blueprint,
+    admin_applications.blueprint,
+    admin_operators.blueprint,
+    admin_rounds.blueprint,
+    health.blueprint,
+)
+
+
+def create_app() -> Flask:
+    """A new application, configured from the environment.
+
+    :raises SettingsError: a setting is missing or cannot be used.
+    """
+    logs.configure(settings().log_level)
+    app = Flask("app", static_folder=None)
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.config.update(
+        API_TITLE="Lottery Coordinator",
+        API_VERSION=VERSION,
+        OPENAPI_VERSION="3.1.0",
+        MAX_CONTENT_LENGTH=SMALL_BODY_BYTES,
+        MAX_FORM_MEMORY_SIZE=SMALL_BODY_BYTES,
+    )
+    api = Api(app)
+    for blueprint in BLUEPRINTS:
+        api.register_blueprint(blueprint)
+    errors.register(app)
+    cross_origin.register(app)
+    app.cli.add_command(ops)
+    return app

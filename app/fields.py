@@ -1,0 +1,108 @@
+"""Marshmallow fields for the kinds of values the interface has, each refusing what merely looks like one.
+
+The one rule kept here: no coercion. A number is a JSON number, a boolean a JSON boolean, a string something that
+PostgreSQL can store.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from marshmallow import ValidationError, fields
+from marshmallow.validate import Length, Range, Regexp
+
+from protocol.identifiers import IDENTIFIER_PATTERN
+
+LARGEST_SAFE = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exact."""
+
+
+class Text(fields.String):
+    """A string without NUL and without half of a surrogate pair, at most ``longest`` characters (default 1,000)."""
+
+    def __init__(self, *, longest: int = 1_000, shortest: int = 0, **kwargs: Any) -> None:
+        validate = [Length(min=shortest, max=longest), *kwargs.pop("validate", ())]
+        super().__init__(validate=validate, **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if text is not None and ("\0" in text or any("\ud800" <= char <= "\udfff" for char in text)):
+            raise ValidationError("Contains a character that cannot be stored.")
+        return str(text)
+
+
+class Filled(Text):
+    """A string that holds more than blanks."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if not text.strip():
+            raise ValidationError("Must not be empty.")
+        return text
+
+
+class Whole(fields.Integer):
+    """A whole JSON number from ``lowest`` to ``highest``."""
+
+    def __init__(self, *, lowest: int = 0, highest: int = LARGEST_SAFE, **kwargs: Any) -> None:
+        super().__init__(strict=True, validate=Range(min=lowest, max=highest), **kwargs)
+
+
+class QueryWhole(fields.Integer):
+    """A whole number in a query string, from ``lowest`` to ``highest``."""
+
+    def __init__(self, *, lowest: int, highest: int, **kwargs: Any) -> None:
+        super().__init__(validate=Range(min=lowest, max=highest), **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18):
+            raise self.make_error("invalid", input=value)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class Truth(fields.Boolean):
+    """true or false, not something like it."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.make_error("invalid", input=value)
+        return value
+
+
+class Amount(fields.String):
+    """micro-USDC as a decimal string, from 1 to 2⁶³−1."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        usable = text.isascii() and text.isdigit() and not text.startswith("0") and len(text) <= 19
+        if not usable or int(text) >= 2**63:
+            raise ValidationError("Not an amount: a whole number of micro-USDC from 1 on, as a string.")
+        return int(text)
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        return None if value is None else str(value)
+
+
+class Moment(fields.String):
+    """An ISO 8601 timestamp with its offset; shown in UTC with ``Z`` and milliseconds."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            moment = datetime.fromisoformat(text)
+            if moment.tzinfo is None:
+                raise ValueError
+            moment.timestamp()
+        except (ValueError, OverflowError):
+            raise ValidationError("Not an ISO 8601 timestamp with an offset, such as 2026-01-31T20:00:00Z.") from None
+        return moment
+
+
+def identifier(**kwargs: Any) -> Text:
+    """A field for ids as the protocol allows them."""
+    rule = Regexp(f"^{IDENTIFIER_PATTERN}\\Z", error="Not an identifier: 1 to 64 of letters, digits and . _ : -")
+    return Text(longest=64, validate=[rule], **kwargs)
+
+
+def hex_hash(**kwargs: Any) -> Text:
+    """A field for a SHA-256 in hex."""
+    return Text(longest=64, validate=[Regexp("^[0-9a-f]{64}\\Z", error="Not 64 lowercase hex digits.")], **kwargs)

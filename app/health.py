@@ -1,0 +1,82 @@
+"""Is it alive, and is it ready: ``GET /health`` and ``GET /health/ready``."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from flask.views import MethodView
+from marshmallow import Schema, fields
+from redis import Redis
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.parsing import Blueprint
+from app.version import VERSION
+from models import migrations
+from models.session import engine
+from models.settings import settings
+from protocol.errors import Unavailable
+from protocol.timestamps import format_timestamp
+
+MIGRATIONS = Path(migrations.__file__).parent
+
+blueprint = Blueprint("health", __name__, description="Is the service up")
+
+
+class HealthSchema(Schema):
+    """Alive: the process answers."""
+
+    status = fields.String(required=True)
+    version = fields.String(required=True)
+    timestamp = fields.String(required=True)
+
+
+class ReadySchema(Schema):
+    """Ready: the engines answer and the schema is the one this version needs."""
+
+    status = fields.String(required=True)
+    checks = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
+
+
+@blueprint.route("/health")
+class Health(MethodView):
+    """Liveness."""
+
+    @blueprint.response(200, HealthSchema)
+    def get(self) -> dict[str, str]:
+        """The process answers."""
+        return {"status": "ok", "version": VERSION, "timestamp": format_timestamp(datetime.now(UTC))}
+
+
+@blueprint.route("/health/ready")
+class Ready(MethodView):
+    """Readiness."""
+
+    @blueprint.response(200, ReadySchema)
+    def get(self) -> dict[str, Any]:
+        """The engines answer and no migration is missing; else 503."""
+        checks = {"database": _database(), "redis": _redis()}
+        if set(checks.values()) != {"ok"}:
+            raise Unavailable("the service is not ready", details=checks)
+        return {"status": "ready", "checks": checks}
+
+
+def _database() -> str:
+    wanted = ScriptDirectory(str(MIGRATIONS)).get_current_head()
+    try:
+        with engine().connect() as connection:
+            found = MigrationContext.configure(connection).get_current_revision()
+    except SQLAlchemyError:
+        return "unreachable"
+    return "ok" if found == wanted else f"schema is {found or 'empty'}, needs {wanted}: run the release step"
+
+
+def _redis() -> str:
+    try:
+        with Redis.from_url(settings().redis_url, socket_connect_timeout=2, socket_timeout=2) as client:
+            client.ping()
+    except RedisError:
+        return "unreachable"
+    return "ok"

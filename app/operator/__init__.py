@@ -1,0 +1,1 @@
+"""What an approved operator may do (interface section 4.2)."""

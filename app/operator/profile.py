@@ -1,0 +1,78 @@
+"""``GET /api/operator/me``, ``POST /heartbeat`` and ``PUT /webhook``: the operator itself."""
+
+from typing import Any
+
+from flask.views import MethodView
+from marshmallow import Schema, fields
+
+from app.credentials import current_operator_id, require_operator
+from app.fields import Text
+from app.parsing import Blueprint
+from app.resources.operators import OwnProfileSchema, own_profile
+from models.operators import operator, record_heartbeat
+from models.session import transaction
+from protocol.timestamps import format_timestamp
+from tasks.addresses import LONGEST_URL, check_destination
+
+blueprint = Blueprint("operator_profile", __name__, url_prefix="/api/operator", description="The operator itself")
+blueprint.before_request(require_operator)
+
+
+class HeartbeatSchema(Schema):
+    """The heartbeat was counted."""
+
+    success = fields.Boolean(required=True)
+    operatorId = fields.String(required=True)
+    timestamp = fields.String(required=True)
+
+
+class WebhookSchema(Schema):
+    """Where events are to be sent."""
+
+    url = Text(required=True, longest=LONGEST_URL)
+
+
+class WebhookRegisteredSchema(Schema):
+    """Events are sent there from now on."""
+
+    success = fields.Boolean(required=True)
+    operatorId = fields.String(required=True)
+    webhookUrl = fields.String(required=True)
+
+
+@blueprint.route("/me")
+class Me(MethodView):
+    """The profile."""
+
+    @blueprint.response(200, OwnProfileSchema)
+    def get(self) -> dict[str, Any]:
+        """Your own profile."""
+        with transaction() as session:
+            return own_profile(operator(session, current_operator_id()))
+
+
+@blueprint.route("/heartbeat")
+class Heartbeat(MethodView):
+    """Heartbeats."""
+
+    @blueprint.response(200, HeartbeatSchema)
+    def post(self) -> dict[str, Any]:
+        """Say that you are alive; it counts for your reputation."""
+        with transaction() as session:
+            moment = record_heartbeat(session, current_operator_id())
+        return {"success": True, "operatorId": current_operator_id(), "timestamp": format_timestamp(moment)}
+
+
+@blueprint.route("/webhook")
+class Webhook(MethodView):
+    """The webhook address."""
+
+    @blueprint.arguments(WebhookSchema)
+    @blueprint.response(200, WebhookRegisteredSchema)
+    def put(self, body: dict[str, str]) -> dict[str, Any]:
+        """Register where events are sent. The address must be public (https); its host is resolved now."""
+        # Before the transaction: no session stays open while a name is resolved.
+        check_destination(body["url"])
+        with transaction() as session:
+            operator(session, current_operator_id()).webhook_url = body["url"]
+        return {"success": True, "operatorId": current_operator_id(), "webhookUrl": body["url"]}

@@ -1,0 +1,133 @@
+"""``GET /api/operator/rounds`` and ``POST /check-tickets``: the rounds an operator is invited to, and what it won."""
+
+from typing import Any
+
+from flask.views import MethodView
+from marshmallow import Schema, fields
+from sqlalchemy import select
+
+from app.credentials import current_operator_id, require_operator
+from app.fields import Whole
+from app.parsing import Blueprint
+from app.resources.rounds import tickets_on_record
+from models.draws import wins_of_operator
+from models.participation import Participation, participation
+from models.rounds import Round, round_by_id
+from models.session import transaction
+from protocol.errors import Conflict
+from protocol.lifecycle import DRAWN_STATES
+from protocol.timestamps import format_timestamp
+
+blueprint = Blueprint("operator_rounds", __name__, url_prefix="/api/operator", description="Rounds you are invited to")
+blueprint.before_request(require_operator)
+
+
+class InvitedRoundSchema(Schema):
+    """A round as an invited operator sees it in the list."""
+
+    id = fields.Integer(required=True)
+    state = fields.String(required=True)
+    ticketPriceUsdc = fields.Integer(required=True)
+    oddsRange = fields.Integer(required=True)
+    totalTickets = fields.Integer(required=True)
+    operatorIds = fields.List(fields.String(), required=True)
+    scheduledDrawTime = fields.String(required=True)
+
+
+class InvitedRoundsSchema(Schema):
+    """The rounds an operator is invited to, newest first (the last 200)."""
+
+    rounds = fields.List(fields.Nested(InvitedRoundSchema), required=True)
+    count = fields.Integer(required=True)
+
+
+class CheckSchema(Schema):
+    """Which round."""
+
+    roundId = Whole(lowest=1, required=True)
+
+
+class WinningTicketSchema(Schema):
+    """A ticket that won."""
+
+    ticketId = fields.String(required=True)
+
+
+class CheckedTierSchema(Schema):
+    """An operator's winners of one tier."""
+
+    tier = fields.Integer(required=True)
+    winnerCount = fields.Integer(required=True)
+    winners = fields.List(fields.Nested(WinningTicketSchema), required=True)
+
+
+class CheckedSchema(Schema):
+    """All of an operator's winners; ``totalWinners`` counts a ticket once for every tier it won."""
+
+    roundId = fields.Integer(required=True)
+    operatorId = fields.String(required=True)
+    jackpotWinners = fields.List(fields.Nested(WinningTicketSchema), required=True)
+    jackpotWinnerCount = fields.Integer(required=True)
+    bonusTiers = fields.List(fields.Nested(CheckedTierSchema), required=True)
+    totalWinners = fields.Integer(required=True)
+
+
+@blueprint.route("/rounds")
+class InvitedRounds(MethodView):
+    """Invitations."""
+
+    @blueprint.response(200, InvitedRoundsSchema)
+    def get(self) -> dict[str, Any]:
+        """The rounds you are invited to, newest first."""
+        with transaction() as session:
+            mine = select(Participation.round_id).where(Participation.operator_id == current_operator_id())
+            rows = session.scalars(select(Round).where(Round.id.in_(mine)).order_by(Round.id.desc()).limit(200)).all()
+            round_ids = [row.id for row in rows]
+            on_record = tickets_on_record(session, round_ids)
+            invited: dict[int, list[str]] = {round_id: [] for round_id in round_ids}
+            for round_id, operator_id in session.execute(
+                select(Participation.round_id, Participation.operator_id)
+                .where(Participation.round_id.in_(round_ids))
+                .order_by(Participation.operator_id)
+            ):
+                invited[round_id].append(operator_id)
+        rounds = [
+            {
+                "id": row.id,
+                "state": row.state.value,
+                "ticketPriceUsdc": row.parsed_rules.ticket_price,
+                "oddsRange": row.parsed_rules.odds_range,
+                "totalTickets": on_record.get(row.id, 0) if row.total_tickets is None else row.total_tickets,
+                "operatorIds": invited[row.id],
+                "scheduledDrawTime": format_timestamp(row.scheduled_draw_time),
+            }
+            for row in rows
+        ]
+        return {"rounds": rounds, "count": len(rounds)}
+
+
+@blueprint.route("/check-tickets")
+class CheckTickets(MethodView):
+    """Winners among one's own tickets."""
+
+    @blueprint.arguments(CheckSchema)
+    @blueprint.response(200, CheckedSchema)
+    def post(self, body: dict[str, int]) -> dict[str, Any]:
+        """Your winning tickets, once the round is DRAWN."""
+        round_id, operator_id = body["roundId"], current_operator_id()
+        with transaction() as session:
+            row = round_by_id(session, round_id)
+            participation(session, round_id, operator_id)
+            if row.state not in DRAWN_STATES:
+                raise Conflict(f"round {round_id} is {row.state.value}, not drawn yet", code="not_drawn")
+            won: list[list[dict[str, str]]] = [[] for _ in range(6)]
+            for ticket_id, tier in wins_of_operator(session, round_id, operator_id):
+                won[tier].append({"ticketId": ticket_id})
+        return {
+            "roundId": round_id,
+            "operatorId": operator_id,
+            "jackpotWinners": won[0],
+            "jackpotWinnerCount": len(won[0]),
+            "bonusTiers": [{"tier": tier, "winnerCount": len(won[tier]), "winners": won[tier]} for tier in range(1, 6)],
+            "totalWinners": sum(map(len, won)),
+        }

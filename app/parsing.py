@@ -1,0 +1,78 @@
+"""Reading requests strictly: what is not asked for is refused, not ignored.
+
+The one rule kept here: a body is strict JSON (UTF-8, no duplicate keys, no NaN) with known fields only, a query has
+known parameters only; anything else is a clear error before any work is done.
+"""
+
+from typing import Any, NoReturn
+
+from flask import Request, request
+from flask_smorest import Blueprint as SmorestBlueprint
+from marshmallow import RAISE, Schema, ValidationError
+from webargs.flaskparser import FlaskParser
+
+from app.errors import BadRequest, UnsupportedMediaType
+from protocol.canonical import parse_strict_json
+from protocol.errors import Invalid
+
+__all__ = ["Blueprint", "json_body", "path_number"]
+
+
+def json_body(raw: bytes) -> Any:
+    """Parse a request body.
+
+    :raises BadRequest: not strict JSON.
+    """
+    try:
+        return parse_strict_json(raw)
+    except Invalid as error:
+        raise BadRequest(f"the body is not usable JSON: {error.message}") from None
+
+
+def path_number(text: str) -> int | None:
+    """A positive number as it stands in a path; None for anything else, which is then an unknown id."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+class StrictParser(FlaskParser):
+    """webargs, made to refuse what it would overlook."""
+
+    DEFAULT_UNKNOWN_BY_LOCATION: dict[str, str | None] = {"json": RAISE, "query": RAISE}
+
+    def load_json(self, req: Request, schema: Schema) -> Any:
+        if not req.is_json:
+            raise UnsupportedMediaType("send JSON with Content-Type: application/json")
+        return json_body(req.get_data())
+
+    def handle_error(
+        self,
+        error: ValidationError,
+        req: Request,
+        schema: Schema,
+        *,
+        error_status_code: int | None,
+        error_headers: Any,
+    ) -> NoReturn:
+        details = error.normalized_messages()
+        # webargs wraps the messages in the location's name; a client knows what it sent.
+        if isinstance(details, dict) and len(details) == 1 and next(iter(details)) in ("json", "query"):
+            details = next(iter(details.values()))
+        raise Invalid("the request has fields that cannot be accepted", details=details)
+
+
+class Blueprint(SmorestBlueprint):
+    """A blueprint that reads its arguments strictly."""
+
+    ARGUMENTS_PARSER = StrictParser()
+
+
+def refuse_unknown_query() -> None:
+    """For endpoints that take no query at all.
+
+    :raises Invalid: there is one.
+    """
+    if request.args:
+        raise Invalid(
+            "this path takes no query parameters",
+            details={name: ["Unknown parameter."] for name in request.args},
+        )

@@ -1,0 +1,1 @@
+"""What anybody may read, and the application form (interface section 4.1)."""

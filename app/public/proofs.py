@@ -1,0 +1,82 @@
+"""``GET /api/public/rounds/:id/proof`` and ``/tickets/:operatorId``: everything a stranger needs to check a round."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from flask import Response
+from flask.views import MethodView
+
+from app.parsing import Blueprint, path_number
+from app.resources.proofs import ProofSchema, proof
+from models.draws import Draw
+from models.participation import Manifest, participations
+from models.rounds import round_by_id
+from models.session import transaction
+from models.tickets import stream_tickets
+from protocol.errors import Conflict, NotFound
+from protocol.identifiers import is_identifier
+from protocol.lifecycle import DRAWN_STATES
+from protocol.tickets import ticket_line
+
+blueprint = Blueprint("public_proofs", __name__, url_prefix="/api/public/rounds", description="Proofs")
+
+_CHUNK_LINES = 2_000
+
+
+@blueprint.route("/<round_id>/proof")
+class Proof(MethodView):
+    """The proof bundle."""
+
+    @blueprint.response(200, ProofSchema)
+    def get(self, round_id: str) -> dict[str, Any]:
+        """Every input and hash of a round, as far as it is public by now."""
+        with transaction() as session:
+            row = round_by_id(session, path_number(round_id))
+            return proof(row, session.get(Draw, row.id), participations(session, row.id))
+
+
+@blueprint.route("/<round_id>/tickets/<operator_id>")
+class SealedTickets(MethodView):
+    """Sealed tickets."""
+
+    @blueprint.response(200, content_type="application/x-ndjson")
+    def get(self, round_id: str, operator_id: str) -> Response:
+        """The sealed tickets of one operator, from DRAWN on: gzip-compressed NDJSON, one ticket a line, sorted by id.
+
+        Each line is exactly what was hashed, so its SHA-256 after a zero byte is the ticket's leaf.
+        """
+        with transaction() as session:
+            row = round_by_id(session, path_number(round_id))
+            sealed = session.get(Manifest, (row.id, operator_id)) if is_identifier(operator_id) else None
+            if sealed is None:
+                raise NotFound("this operator sealed no tickets in this round")
+            if row.state not in DRAWN_STATES:
+                raise Conflict(
+                    f"the tickets are public once the round is drawn; it is {row.state.value}",
+                    code="not_drawn",
+                )
+        headers = {"Content-Encoding": "gzip", "Cache-Control": "public, max-age=31536000, immutable"}
+        body = _compressed(_lines(row.id, operator_id))
+        return Response(body, content_type="application/x-ndjson", headers=headers)
+
+
+def _lines(round_id: int, operator_id: str) -> Iterator[bytes]:
+    # A session of its own: the answer is still being sent when the request's transaction is over.
+    with transaction() as session:
+        chunk: list[bytes] = []
+        for ticket in stream_tickets(session, round_id, operator_id):
+            chunk.append(ticket_line(round_id, operator_id, *ticket))
+            if len(chunk) == _CHUNK_LINES:
+                yield b"\n".join(chunk) + b"\n"
+                chunk = []
+        if chunk:
+            yield b"\n".join(chunk) + b"\n"
+
+
+def _compressed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    deflater = zlib.compressobj(level=6, wbits=16 + zlib.MAX_WBITS)
+    for chunk in chunks:
+        if packed := deflater.compress(chunk):
+            yield packed
+    yield deflater.flush()

@@ -1,0 +1,71 @@
+"""Applications as read and shown (interface section 2.8)."""
+
+from typing import Any
+
+from marshmallow import Schema, fields
+from marshmallow.validate import Regexp
+
+from app.fields import Filled, Text
+from models.applications import Application, ApplicationStatus
+from models.settings import settings
+from protocol.timestamps import format_timestamp
+
+
+class ApplicationSchema(Schema):
+    """The form a company fills in."""
+
+    companyName = Filled(required=True, longest=200)
+    jurisdiction = Filled(required=True, longest=200)
+    gamingLicenseNumber = Filled(required=True, longest=200)
+    contactEmail = fields.Email(required=True, validate=Regexp(r"^[^\0\s]{3,254}\Z"))
+    contactName = Filled(required=True, longest=200)
+    ethereumAddress = Text(required=True, validate=[Regexp(r"^0x[0-9a-fA-F]{40}\Z", error="Not 0x and 40 hex digits.")])
+    website = fields.URL(schemes={"http", "https"}, allow_none=True, validate=Regexp(r"^[^\0\s]{1,2000}\Z"))
+    description = Text(longest=10_000, allow_none=True)
+
+
+class AppliedSchema(Schema):
+    """The application is on record."""
+
+    success = fields.Boolean(required=True)
+    applicationId = fields.String(required=True)
+    applicationToken = fields.String(required=True)
+    status = fields.String(required=True)
+    message = fields.String(required=True)
+    warning = fields.String(required=True)
+
+
+class ApplicationStatusSchema(Schema):
+    """What became of an application; ``operatorId`` and ``onboarding`` once it is approved."""
+
+    applicationId = fields.String(required=True)
+    companyName = fields.String(required=True)
+    status = fields.String(required=True)
+    submittedAt = fields.String(required=True)
+    reviewedAt = fields.String(required=True, allow_none=True)
+    reviewNote = fields.String(required=True, allow_none=True)
+    operatorId = fields.String()
+    onboarding = fields.Dict(keys=fields.String(), values=fields.String())
+
+
+def status_view(row: Application) -> dict[str, Any]:
+    """What the applicant sees."""
+    shown: dict[str, Any] = {
+        "applicationId": row.id,
+        "companyName": row.company_name,
+        "status": row.status,
+        "submittedAt": format_timestamp(row.submitted_at),
+        "reviewedAt": format_timestamp(row.reviewed_at) if row.reviewed_at else None,
+        "reviewNote": row.review_note,
+    }
+    if row.status == ApplicationStatus.APPROVED:
+        shown["operatorId"] = row.operator_id
+        shown["onboarding"] = {
+            "step1": "Obtain your API key from the coordinator's staff; it is shown once.",
+            "step2": "Exchange it for an access token: POST /api/auth/operator/login.",
+            "step3": "Register your webhook: PUT /api/operator/webhook.",
+            "step4": "Send heartbeats: POST /api/operator/heartbeat.",
+            "step5": "Submit tickets and a manifest to your first round: POST /api/operator/tickets.",
+            "sdkDocs": settings().sdk_docs_url,
+        }
+    return shown

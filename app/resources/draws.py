@@ -1,0 +1,105 @@
+"""Draws and winners as shown (interface sections 2.3 and 2.4)."""
+
+from typing import Any
+
+from marshmallow import Schema, fields
+
+from app.fields import LARGEST_SAFE, QueryWhole
+from models.draws import Draw, WinningTicket
+from protocol.timestamps import format_timestamp
+
+LARGEST_WINNER_PAGE = 10_000
+
+
+class DrawSummarySchema(Schema):
+    """A draw without its seed."""
+
+    drawId = fields.String(required=True)
+    roundId = fields.Integer(required=True)
+    jackpotNumber = fields.Integer(required=True)
+    bonus1 = fields.Integer(required=True)
+    bonus2 = fields.Integer(required=True)
+    bonus3 = fields.Integer(required=True)
+    bonus4 = fields.Integer(required=True)
+    bonus5 = fields.Integer(required=True)
+    jackpotWon = fields.Boolean(required=True)
+    jackpotWinnerCount = fields.Integer(required=True)
+    jackpotAmount = fields.String(required=True)
+    createdAt = fields.String(required=True)
+
+
+class DrawSchema(DrawSummarySchema):
+    """A draw."""
+
+    drawSeed = fields.String(required=True)
+
+
+class WinnerSchema(Schema):
+    """A winning ticket of a sub-prize tier."""
+
+    operatorId = fields.String(required=True)
+    ticketId = fields.String(required=True)
+    prizeAmount = fields.String(required=True)
+    claimed = fields.Boolean(required=True)
+
+
+class TierSchema(Schema):
+    """The winners of one tier; ``count`` is of all of them, whatever the page."""
+
+    tier = fields.Integer(required=True)
+    winners = fields.List(fields.Nested(WinnerSchema), required=True)
+    count = fields.Integer(required=True)
+
+
+class WinnersSchema(Schema):
+    """Who won in a draw."""
+
+    drawId = fields.String(required=True)
+    roundId = fields.Integer(required=True)
+    jackpotWon = fields.Boolean(required=True)
+    jackpotWinnerCount = fields.Integer(required=True)
+    jackpotAmount = fields.String(required=True)
+    subPrizeTiers = fields.List(fields.Nested(TierSchema), required=True)
+    totalSubPrizeWinners = fields.Integer(required=True)
+
+
+class WinnersQuerySchema(Schema):
+    """Which winners: of one tier or of all, ``limit`` a tier, from ``offset`` on."""
+
+    tier = QueryWhole(lowest=1, highest=5, load_default=None)
+    limit = QueryWhole(lowest=1, highest=LARGEST_WINNER_PAGE, load_default=1_000)
+    offset = QueryWhole(lowest=0, highest=LARGEST_SAFE, load_default=0)
+
+
+def draw_id(round_id: int) -> str:
+    """The published id of a round's draw."""
+    return f"draw_{round_id}"
+
+
+def draw_summary(draw: Draw) -> dict[str, Any]:
+    """A draw that is public, without its seed."""
+    jackpots = draw.winner_counts[0] if draw.winner_counts else 0
+    return {
+        "drawId": draw_id(draw.round_id),
+        "roundId": draw.round_id,
+        **draw.numbers.as_hashed(),
+        "jackpotWon": jackpots > 0,
+        "jackpotWinnerCount": jackpots,
+        "jackpotAmount": str(draw.jackpot_amount),
+        "createdAt": format_timestamp(draw.created_at),
+    }
+
+
+def draw_detail(draw: Draw) -> dict[str, Any]:
+    """A draw that is public."""
+    return {**draw_summary(draw), "drawSeed": draw.draw_seed}
+
+
+def winner(row: WinningTicket) -> dict[str, Any]:
+    """A winning ticket."""
+    return {
+        "operatorId": row.operator_id,
+        "ticketId": row.ticket_id,
+        "prizeAmount": str(row.prize_usdc),
+        "claimed": row.claimed_at is not None,
+    }

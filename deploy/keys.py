@@ -1,0 +1,62 @@
+"""The secrets of a coordinator that nobody gave any: made once, kept in its data folder.
+
+One rule: a secret is made once. Losing ENCRYPTION_KEYS loses every operator's webhook key, so what was
+written stays, and a damaged file stops the start instead of being replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cryptography.fernet import Fernet
+
+from deploy.data_folder import DataFolder
+from deploy.failure import StartFailure
+
+_MAKERS = {
+    "ENCRYPTION_KEYS": lambda: Fernet.generate_key().decode(),
+    "JWT_KEYS": lambda: f"k1:{secrets.token_urlsafe(48)}",
+}
+
+
+def keys(folder: DataFolder, environ: Mapping[str, str]) -> dict[str, str]:
+    """ENCRYPTION_KEYS and JWT_KEYS: from `environ` where set, else from the folder, else fresh (and kept)."""
+    file = folder.path / "secrets.json"
+    kept = _read(file)
+    result = {name: environ.get(name) or kept.get(name) or make() for name, make in _MAKERS.items()}
+    fresh = {name: key for name, key in result.items() if not environ.get(name) and name not in kept}
+    if fresh:
+        write_private(file, kept | fresh)
+    return result
+
+
+def write_private(file: Path, content: Any) -> None:
+    """Replace `file` by `content` as JSON, at once and readable by us alone.
+
+    A reader sees the old or the new.
+    """
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        json.dump(content, stream, indent=2)
+        stream.write("\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    unfinished.replace(file)
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        kept = json.loads(file.read_text())
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        kept = None
+    if not isinstance(kept, dict) or not all(isinstance(key, str) and key for key in kept.values()):
+        raise StartFailure(f"{file} is damaged: restore it, or set ENCRYPTION_KEYS and JWT_KEYS")
+    return kept

@@ -1,0 +1,161 @@
+"""Webhook deliveries: the outbox, one row a message, and a row for every attempt.
+
+The one rule kept here: the intent to notify is written in the transaction that changes the state, with the exact
+bytes that will be sent; what then happens to it is only ever added to this row and its attempts.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import (
+    TIMESTAMP,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    func,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from models.base import Base, Created, Due, Identifier, Instant
+from models.session import database_now
+from protocol.timestamps import format_timestamp
+from protocol.webhook import envelope
+
+
+class DeliveryStatus(StrEnum):
+    """``failed`` is after the last attempt; it can be queued again by hand."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+class Delivery(Due, Base):
+    """One message to one operator. ``due_at`` is when its next attempt may begin.
+
+    ``fence`` counts the claims: a result that comes with an older number comes from somebody whose lease
+    ran out, and is not written.
+    """
+
+    __tablename__ = "deliveries"
+    __table_args__ = (
+        Index("ix_deliveries_ring", "ring_at", postgresql_where=text("due_at IS NOT NULL")),
+        Index("ix_deliveries_operator_id_created_at", "operator_id", "created_at"),
+        Index("ix_deliveries_round_id", "round_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    operator_id: Mapped[Identifier] = mapped_column(ForeignKey("operators.id"))
+    round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"))
+    event: Mapped[str]
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    status: Mapped[str] = mapped_column(server_default=DeliveryStatus.PENDING.value)
+    attempts: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    fence: Mapped[int] = mapped_column(server_default="0")
+    created_at: Mapped[Created]
+    finished_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
+    error_class: Mapped[str | None]
+
+
+class DeliveryAttempt(Base):
+    """One attempt at a delivery and what came of it. ``error_class`` is NULL when it succeeded."""
+
+    __tablename__ = "delivery_attempts"
+
+    delivery_id: Mapped[UUID] = mapped_column(ForeignKey("deliveries.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    started_at: Mapped[Instant]
+    duration_ms: Mapped[int]
+    url: Mapped[str]
+    status_code: Mapped[int | None] = mapped_column(SmallInteger)
+    error_class: Mapped[str | None]
+    response_body: Mapped[str | None]
+
+
+def announce(
+    session: Session, event: str, operator_ids: Iterable[str], round_id: int | None, data: dict[str, Any]
+) -> list[UUID]:
+    """Write a delivery of one event to each operator; returns the ids.
+
+    Operators without a webhook address get one as well: an address registered within the attempts still hears of it.
+    """
+    body = envelope(event, round_id, format_timestamp(database_now(session)), data)
+    rows = [
+        {
+            "id": uuid4(),
+            "operator_id": operator_id,
+            "round_id": round_id,
+            "event": event,
+            "body": body,
+            "due_at": func.clock_timestamp(),
+        }
+        for operator_id in operator_ids
+    ]
+    if rows:
+        session.execute(insert(Delivery).values(rows))
+    return [row["id"] for row in rows]  # type: ignore[misc]
+
+
+def claim(session: Session, delivery_id: UUID, lease_seconds: float) -> Delivery | None:
+    """Take a due delivery for one attempt, for ``lease_seconds``; None when there is nothing to do.
+
+    The lease is ``ring_at``: until it is over, nobody is rung and nobody else gets the delivery.
+    """
+    now = func.clock_timestamp()
+    return session.scalars(
+        update(Delivery)
+        .where(Delivery.id == delivery_id, Delivery.due_at <= now)
+        .values(
+            due_at=now + timedelta(seconds=lease_seconds),
+            ring_at=now + timedelta(seconds=lease_seconds),
+            fence=Delivery.fence + 1,
+        )
+        .returning(Delivery)
+    ).first()
+
+
+def conclude(
+    session: Session,
+    delivery: Delivery,
+    attempt: DeliveryAttempt,
+    *,
+    status: DeliveryStatus,
+    retry_in_seconds: float | None,
+) -> bool:
+    """Write what an attempt came to; False when the lease had run out and somebody else has the delivery."""
+    now = database_now(session)
+    retry_at = None if retry_in_seconds is None else now + timedelta(seconds=retry_in_seconds)
+    written = session.execute(
+        update(Delivery)
+        .where(Delivery.id == delivery.id, Delivery.fence == delivery.fence)
+        .values(
+            status=status.value,
+            attempts=attempt.number,
+            due_at=retry_at,
+            ring_at=retry_at or now,
+            finished_at=None if retry_at else now,
+            error_class=attempt.error_class,
+        )
+        .returning(Delivery.id)
+    ).first()
+    if written is None:
+        return False
+    session.add(attempt)
+    return True
+
+
+def counts_by_status(session: Session, round_id: int) -> dict[str, int]:
+    """How many of a round's deliveries are pending, delivered and failed."""
+    rows = session.execute(
+        select(Delivery.status, func.count()).where(Delivery.round_id == round_id).group_by(Delivery.status)
+    )
+    found = dict(rows.tuples().all())
+    return {status.value: found.get(status.value, 0) for status in DeliveryStatus}

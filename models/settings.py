@@ -1,0 +1,152 @@
+"""What may differ between two installations, read from the environment once and checked.
+
+The one rule kept here: every setting of the coordinator has its name, default, unit and check on this page (the
+README's table is made from it by hand); nothing else reads the environment.
+"""
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from environs import Env, EnvError
+from marshmallow.validate import Range
+
+from protocol.errors import LotteryError
+
+_ENCRYPTION_KEYS_HELP = (
+    "ENCRYPTION_KEYS must hold one or more Fernet keys, newest first; make one with: "
+    'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
+)
+
+
+class SettingsError(LotteryError):
+    """A setting is missing or cannot be used. The message names it and never shows a secret."""
+
+    code = "settings"
+
+
+@dataclass(frozen=True)
+class RoundTiming:
+    """How long the stages of a scheduled round last, seconds."""
+
+    sales: float
+    sealing: float
+    escrow: float
+    draw: float
+    settle: float
+    close: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything configurable. Secrets are kept out of ``repr``."""
+
+    database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
+    database_pool_size: int
+    sandbox: bool
+    encryption_keys: tuple[str, ...] = field(repr=False)
+    jwt_keys: tuple[tuple[str, str], ...] = field(repr=False)
+    log_level: str
+    sdk_docs_url: str
+    trusted_hops: int
+    fee_bps: int
+    commission_bps: int
+    reserve_bps: int
+    winner_bonus_bps: int
+    ticket_price_usdc: int
+    claim_days: int
+    settle_after_seconds: float
+    close_after_seconds: float
+    heartbeat_timeout_seconds: float
+    round_schedule: str | None
+    round_timing: RoundTiming
+    webhook_timeout_seconds: float
+    webhook_base_seconds: float
+    webhook_attempts: int
+
+
+def sqlalchemy_url(url: str) -> str:
+    """The address SQLAlchemy wants: ``postgres://`` and ``postgresql://`` name our driver.
+
+    :raises SettingsError: not an address of a PostgreSQL database.
+    """
+    match = re.match(r"^(?:postgres|postgresql|postgresql\+psycopg2)://", url)
+    if match is None:
+        raise SettingsError("DATABASE_URL must begin with postgres:// or postgresql://")
+    return "postgresql+psycopg2://" + url[match.end() :]
+
+
+def _jwt_keys(values: list[str]) -> tuple[tuple[str, str], ...]:
+    pairs = [value.partition(":") for value in values]
+    for kid, colon, secret in pairs:
+        if not kid or not colon or len(secret) < 32:
+            raise SettingsError(
+                "JWT_KEYS must hold kid:secret pairs, newest first, each secret of 32 characters or more"
+            )
+    return tuple((kid, secret) for kid, _, secret in pairs)
+
+
+def read_settings() -> Settings:
+    """Read and check every setting.
+
+    :raises SettingsError: naming the first one that is missing or wrong.
+    """
+    env = Env()
+    try:
+        settings = _read(env)
+    except EnvError as error:
+        # environs puts the value into its message; a wrong DATABASE_URL may hold a password.
+        name = re.search(r'"([A-Z_]+)"', str(error))
+        raise SettingsError(f"the setting {name.group(1) if name else ''} is missing or has no usable value") from None
+    if settings.fee_bps + settings.commission_bps + settings.reserve_bps > 10_000:
+        raise SettingsError("FEE_BPS, COMMISSION_BPS and RESERVE_BPS add up to more than 10000")
+    return settings
+
+
+def _read(env: Env) -> Settings:
+    sandbox = env.bool("SANDBOX", False)
+    bps = Range(min=0, max=10_000)
+    positive = Range(min=0, min_inclusive=False)
+    not_negative = Range(min=0)
+    keys = tuple(key.strip() for key in env.list("ENCRYPTION_KEYS", [], subcast=str) if key.strip())
+    if not keys:
+        raise SettingsError(_ENCRYPTION_KEYS_HELP)
+    return Settings(
+        database_url=sqlalchemy_url(env.str("DATABASE_URL")),
+        redis_url=env.str("REDIS_URL"),
+        database_pool_size=env.int("DATABASE_POOL_SIZE", 10, validate=Range(min=1)),
+        sandbox=sandbox,
+        encryption_keys=keys,
+        jwt_keys=_jwt_keys(env.list("JWT_KEYS", subcast=str)),
+        log_level=env.str("LOG_LEVEL", "INFO").upper(),
+        sdk_docs_url=env.str("SDK_DOCS_URL", "/docs"),
+        trusted_hops=env.int("TRUSTED_HOPS", 0, validate=not_negative),
+        fee_bps=env.int("FEE_BPS", 500, validate=bps),
+        commission_bps=env.int("COMMISSION_BPS", 1_000, validate=bps),
+        reserve_bps=env.int("RESERVE_BPS", 400, validate=bps),
+        winner_bonus_bps=env.int("WINNER_BONUS_BPS", 1_000, validate=bps),
+        ticket_price_usdc=env.int("TICKET_PRICE_USDC", 3_000_000, validate=Range(min=1)),
+        claim_days=env.int("CLAIM_DAYS", 90, validate=Range(min=1)),
+        settle_after_seconds=env.float("SETTLE_AFTER_SECONDS", 3_600.0, validate=not_negative),
+        close_after_seconds=env.float("CLOSE_AFTER_SECONDS", 86_400.0, validate=not_negative),
+        heartbeat_timeout_seconds=env.float("HEARTBEAT_TIMEOUT_SECONDS", 300.0, validate=positive),
+        round_schedule=env.str("ROUND_SCHEDULE", "").strip() or None,
+        round_timing=RoundTiming(
+            sales=env.float("ROUND_SALES_SECONDS", 72_000.0, validate=positive),
+            sealing=env.float("ROUND_SEALING_SECONDS", 1_800.0, validate=not_negative),
+            escrow=env.float("ROUND_ESCROW_SECONDS", 3_600.0, validate=not_negative),
+            draw=env.float("ROUND_DRAW_SECONDS", 600.0, validate=not_negative),
+            settle=env.float("ROUND_SETTLE_SECONDS", 3_600.0, validate=not_negative),
+            close=env.float("ROUND_CLOSE_SECONDS", 86_400.0, validate=not_negative),
+        ),
+        webhook_timeout_seconds=env.float("WEBHOOK_TIMEOUT_SECONDS", 30.0, validate=positive),
+        webhook_base_seconds=env.float("WEBHOOK_BASE_SECONDS", 0.1 if sandbox else 30.0, validate=positive),
+        webhook_attempts=env.int("WEBHOOK_ATTEMPTS", 3, validate=Range(min=1)),
+    )
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process, read at first use."""
+    return read_settings()

@@ -1,0 +1,35 @@
+"""Every table in one metadata, for migrations and for whoever must be sure that all of them are known."""
+
+from models import (
+    applications,
+    audit,
+    credentials,
+    deliveries,
+    draws,
+    jackpot,
+    ledger,
+    operators,
+    participation,
+    rounds,
+    tickets,
+    work,
+)
+from models.base import Base
+
+__all__ = [
+    "applications",
+    "audit",
+    "credentials",
+    "deliveries",
+    "draws",
+    "jackpot",
+    "ledger",
+    "metadata",
+    "operators",
+    "participation",
+    "rounds",
+    "tickets",
+    "work",
+]
+
+metadata = Base.metadata

@@ -1,0 +1,95 @@
+"""The pieces of work inside a round's state: recounts, matches and second tabulations, one an operator.
+
+The one rule kept here: a piece is done once, in one transaction, under its row's lock; the last piece wakes the round.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, func, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from models.base import Base, Due, Identifier
+from models.rounds import wake_round
+
+
+class Kind(StrEnum):
+    """What a piece does to one operator's tickets of one round."""
+
+    RECOUNT = "recount"
+    MATCH = "match"
+    TABULATE = "tabulate"
+
+
+class Piece(Due, Base):
+    """One piece of work. ``due_at`` is NULL once done; ``result`` then says what came out."""
+
+    __tablename__ = "round_pieces"
+    __table_args__ = (
+        ForeignKeyConstraint(["round_id", "operator_id"], ["participations.round_id", "participations.operator_id"]),
+        UniqueConstraint("round_id", "kind", "operator_id"),
+        Index("ix_round_pieces_ring", "ring_at", postgresql_where=text("due_at IS NOT NULL")),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    round_id: Mapped[int]
+    kind: Mapped[str]
+    operator_id: Mapped[Identifier]
+    result: Mapped[dict[str, Any] | None]
+
+
+def plan(session: Session, round_id: int, kind: Kind, operator_ids: Iterable[str]) -> list[int]:
+    """Write one piece an operator, due now; those already planned are left alone. Returns the new ids."""
+    rows = [
+        {
+            "round_id": round_id,
+            "kind": kind.value,
+            "operator_id": operator_id,
+            "due_at": func.clock_timestamp(),
+        }
+        for operator_id in operator_ids
+    ]
+    if not rows:
+        return []
+    new = insert(Piece).values(rows).on_conflict_do_nothing().returning(Piece.id)
+    return list(session.scalars(new))
+
+
+def take(session: Session, piece_id: int) -> Piece | None:
+    """Take a piece to do it; None when it is done or somebody else is at it."""
+    return session.scalars(
+        select(Piece).where(Piece.id == piece_id, Piece.due_at.is_not(None)).with_for_update(skip_locked=True)
+    ).first()
+
+
+def finish(session: Session, piece: Piece, result: dict[str, Any]) -> bool:
+    """Mark a piece done; True when it was the last of its kind, in which case the round was woken.
+
+    Two last pieces finishing at once would each see the other undone, so they take turns at a lock.
+    """
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"round_pieces:{piece.round_id}:{piece.kind}"))))
+    piece.result, piece.due_at = result, None
+    session.flush()
+    if remaining(session, piece.round_id, Kind(piece.kind)):
+        return False
+    wake_round(session, piece.round_id)
+    return True
+
+
+def remaining(session: Session, round_id: int, kind: Kind) -> int:
+    """How many pieces of a kind are still to do."""
+    return session.scalars(
+        select(func.count()).where(Piece.round_id == round_id, Piece.kind == kind.value, Piece.due_at.is_not(None))
+    ).one()
+
+
+def results(session: Session, round_id: int, kind: Kind) -> dict[str, dict[str, Any]]:
+    """What the finished pieces of a kind found, by operator."""
+    rows = session.execute(
+        select(Piece.operator_id, Piece.result)
+        .where(Piece.round_id == round_id, Piece.kind == kind.value, Piece.result.is_not(None))
+        .order_by(Piece.operator_id)
+    )
+    return {operator_id: result for operator_id, result in rows if result is not None}

@@ -1,0 +1,117 @@
+"""Merkle trees as RFC 6962 defines them, over SHA-256.
+
+The rule: a leaf is hashed behind a 0x00 byte and a node behind a 0x01 byte, so no leaf can be passed off as a
+node; a lone node at the end of a level moves up unchanged, which is RFC 6962's split at the largest power of
+two.
+
+Implements docs/protocol.md, section 5 (Merkle trees).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from itertools import islice
+
+EMPTY_ROOT = sha256(b"").digest()
+"""Root of a tree without leaves: SHA-256 of nothing."""
+
+_CHUNK = 1 << 12
+
+
+def leaf_hash(data: bytes) -> bytes:
+    """SHA-256(0x00 ‖ data), 32 bytes."""
+    return sha256(b"\x00" + data).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """SHA-256(0x01 ‖ left ‖ right), 32 bytes."""
+    return sha256(b"\x01" + left + right).digest()
+
+
+def root(leaves: Iterable[bytes]) -> bytes:
+    """The root over leaf hashes, 32 bytes (docs/protocol.md, section 5). Reads them once, keeping O(log n) in
+    memory.
+    """
+    remaining = iter(leaves)
+    # Roots of finished subtrees, the largest first, as (height in chunks, hash): a binary counter's digits.
+    finished: list[tuple[int, bytes]] = []
+    while chunk := list(islice(remaining, _CHUNK)):
+        height, top = 0, _reduce(chunk)
+        while len(chunk) == _CHUNK and finished and finished[-1][0] == height:
+            top = node_hash(finished.pop()[1], top)
+            height += 1
+        finished.append((height, top))
+        if len(chunk) < _CHUNK:
+            break
+    if not finished:
+        return EMPTY_ROOT
+    _, top = finished.pop()
+    while finished:
+        top = node_hash(finished.pop()[1], top)
+    return top
+
+
+class Tree:
+    """A whole tree kept in memory, for inclusion proofs: 32 bytes and a bit of bookkeeping per node."""
+
+    def __init__(self, leaves: Iterable[bytes]) -> None:
+        self.levels: list[list[bytes]] = [list(leaves)]
+        while len(self.levels[-1]) > 1:
+            self.levels.append(_parents(self.levels[-1]))
+
+    def __len__(self) -> int:
+        return len(self.levels[0])
+
+    @property
+    def root(self) -> bytes:
+        """The root, 32 bytes; EMPTY_ROOT without leaves."""
+        return self.levels[-1][0] if self.levels[-1] else EMPTY_ROOT
+
+    def inclusion_proof(self, index: int) -> list[bytes]:
+        """The sibling hashes from leaf `index` (from 0) up to the root. Raises IndexError when there is no
+        such leaf.
+        """
+        if not 0 <= index < len(self):
+            raise IndexError(f"no leaf {index} among {len(self)}")
+        proof = []
+        for level in self.levels[:-1]:
+            sibling = index ^ 1
+            if sibling < len(level):
+                proof.append(level[sibling])
+            index //= 2
+        return proof
+
+
+def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
+    """Whether `proof` shows that leaf hash `leaf` stands at `index` (from 0) of the `size` leaves under
+    `root`.
+
+    Never raises for a wrong proof; it answers False (docs/protocol.md, section 5).
+    """
+    if not 0 <= index < size:
+        return False
+    siblings = iter(proof)
+    top, last = leaf, size - 1
+    while last:
+        if index % 2 or index < last:
+            sibling = next(siblings, None)
+            if sibling is None:
+                return False
+            top = node_hash(sibling, top) if index % 2 else node_hash(top, sibling)
+        index //= 2
+        last //= 2
+    return next(siblings, None) is None and top == root
+
+
+def _parents(level: list[bytes]) -> list[bytes]:
+    parents = [sha256(b"\x01" + left + right).digest() for left, right in zip(level[::2], level[1::2], strict=False)]
+    if len(level) % 2:
+        parents.append(level[-1])
+    return parents
+
+
+def _reduce(level: list[bytes]) -> bytes:
+    while len(level) > 1:
+        level = _parents(level)
+    return level[0]

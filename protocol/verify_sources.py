@@ -1,0 +1,182 @@
+"""Where the verifier reads from: a coordinator's public API, or files.
+
+The rule: what cannot be read is Unavailable (nothing was learnt); what was read and is damaged is Invalid or
+NotVerified (it was).
+
+Implements docs/protocol.md, section 10 (proof bundle).
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import io
+import time
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+from urllib.parse import quote
+
+from protocol.canonical import parse_strict_json
+from protocol.checks import NotVerified
+from protocol.errors import Invalid, NotFound, Unavailable
+
+USER_AGENT = "lottery-protocol-verify/2"
+TIMEOUT_SECONDS = 60
+TRIES = 6
+LONGEST_WAIT_SECONDS = 65
+LARGEST_BUNDLE = 64 << 20
+LONGEST_LINE = 1 << 12
+CHUNK = 1 << 18
+
+
+class Source(Protocol):
+    """Where bundles and tickets come from."""
+
+    def bundle(self) -> Any:
+        """The bundle in question, as parsed JSON."""
+
+    def tickets(self, operator_id: str) -> Iterator[bytes]:
+        """An operator's sealed ticket lines, without line ends."""
+
+    def previous(self, round_id: int) -> Any:
+        """An earlier round's bundle as parsed JSON, or None."""
+
+
+class Coordinator:
+    """Reads from a coordinator's public API, waiting when it asks for patience (429, 503)."""
+
+    def __init__(self, url: str, round_id: int, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._base = f"{url.rstrip('/')}/api/public/rounds"
+        self._round_id = round_id
+        self._sleep = sleep
+
+    def bundle(self) -> Any:
+        try:
+            bundle = self._proof(self._round_id)
+        except NotFound as problem:
+            raise Unavailable(problem.message) from None
+        if isinstance(bundle, dict) and bundle.get("roundId") != self._round_id:
+            raise NotVerified("roundId", f"expected {self._round_id}, found {bundle.get('roundId')}")
+        return bundle
+
+    def tickets(self, operator_id: str) -> Iterator[bytes]:
+        with self._open(f"{self._base}/{self._round_id}/tickets/{quote(operator_id, safe='')}") as answer:
+            yield from _lines(answer)
+
+    def previous(self, round_id: int) -> Any:
+        try:
+            return self._proof(round_id)
+        except NotFound:
+            raise NotVerified(f"round {round_id}", "its proof is not published") from None
+
+    def _proof(self, round_id: int) -> Any:
+        with self._open(f"{self._base}/{round_id}/proof") as answer:
+            return _parsed(answer, f"bundle of round {round_id}")
+
+    def _open(self, url: str) -> IO[bytes]:
+        # main() lets only http and https through.
+        request = urllib.request.Request(  # noqa: S310
+            url, headers={"Accept-Encoding": "gzip", "User-Agent": USER_AGENT}
+        )
+        for attempt in range(1, TRIES + 1):
+            try:
+                answer: IO[bytes] = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)  # noqa: S310
+                return answer
+            except urllib.error.HTTPError as refusal:
+                with refusal:
+                    if refusal.code == 404:
+                        raise NotFound(f"{url} answers 404 (not found)") from None
+                    if refusal.code not in (429, 503) or attempt == TRIES:
+                        raise Unavailable(f"{url} answers {refusal.code}") from None
+                    self._sleep(_patience(refusal.headers.get("Retry-After"), attempt))
+            except (OSError, http.client.HTTPException, ValueError) as problem:
+                reason = getattr(problem, "reason", None) or problem
+                raise Unavailable(f"cannot read {url}: {reason}") from None
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+class Files:
+    """Reads a bundle and its tickets from files: DIR/<operatorId>.ndjson or .ndjson.gz."""
+
+    def __init__(self, bundle: Path, tickets: Path | None, previous: Iterable[Path]) -> None:
+        self._bundle = bundle
+        self._tickets = tickets
+        self._previous = list(previous)
+
+    def bundle(self) -> Any:
+        return self._read(self._bundle)
+
+    def tickets(self, operator_id: str) -> Iterator[bytes]:
+        if self._tickets is None:
+            raise Unavailable("this round is drawn: name the folder of its sealed tickets with --tickets DIR")
+        plain = self._tickets / f"{operator_id}.ndjson"
+        packed = self._tickets / f"{operator_id}.ndjson.gz"
+        with _opened(packed if packed.exists() and not plain.exists() else plain) as file:
+            yield from _lines(file)
+
+    def previous(self, round_id: int) -> Any:
+        for path in self._previous:
+            earlier = self._read(path)
+            if isinstance(earlier, dict) and earlier.get("roundId") == round_id:
+                return earlier
+        return None
+
+    def _read(self, path: Path) -> Any:
+        with _opened(path) as file:
+            return _parsed(file, f"bundle {path}")
+
+
+def _patience(retry_after: str | None, attempt: int) -> float:
+    asked = int(retry_after) if retry_after is not None and retry_after.isdecimal() else 2**attempt
+    return min(asked, LONGEST_WAIT_SECONDS)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as problem:
+        raise Unavailable(f"cannot read {path}: {problem.strerror}") from None
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """The stream's content, inflated if it is gzip. Raises Invalid when damaged, Unavailable when it cannot
+    be read.
+    """
+    # An HTTP answer reads like a raw stream, though its type does not say so.
+    buffered = io.BufferedReader(cast(io.RawIOBase, stream))
+    try:
+        packed = buffered.peek(2)[:2] == b"\x1f\x8b"
+        content = gzip.GzipFile(fileobj=buffered) if packed else buffered
+        while chunk := content.read(CHUNK):
+            yield chunk
+    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        raise Invalid(f"the compressed data is damaged or ends early ({problem})") from None
+    except (OSError, http.client.HTTPException) as problem:
+        raise Unavailable(f"reading broke off: {problem}") from None
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in _chunks(stream):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+        if len(rest) > LONGEST_LINE:
+            raise Invalid(f"a line is longer than {LONGEST_LINE} bytes")
+    if rest:
+        yield rest
+
+
+def _parsed(stream: IO[bytes], name: str) -> Any:
+    content = bytearray()
+    try:
+        for chunk in _chunks(stream):
+            content += chunk
+            if len(content) > LARGEST_BUNDLE:
+                raise Invalid(f"larger than {LARGEST_BUNDLE >> 20} MiB")
+        return parse_strict_json(bytes(content))
+    except Invalid as problem:
+        raise NotVerified(name, problem.message) from None

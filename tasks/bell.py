@@ -1,0 +1,80 @@
+"""The doorbell: telling the workers that a row is due.
+
+The one rule kept here: a bell is rung after the commit and never instead of it, and a bell that cannot be rung is no
+error: the scheduler finds the row and rings again. Whoever rings knows the bell's name only; the actor that answers
+it stands beside the work it does.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any, ParamSpec
+from uuid import UUID
+
+import dramatiq
+from dramatiq.errors import BrokerError
+from redis.exceptions import RedisError
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+
+from tasks.broker import broker
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+RowId = int | str | UUID
+_BELLS = "bells to ring after the commit"
+
+
+class Bell(StrEnum):
+    """What a worker can be called for. The value is the actor's name."""
+
+    ROUND = "advance_round"
+    PIECE = "do_piece"
+    DELIVERY = "deliver"
+    HEARTBEAT = "check_heartbeat"
+    SCHEDULE = "open_scheduled_round"
+
+    @property
+    def queue(self) -> str:
+        """Webhooks wait in a queue of their own: rounds must not wait behind a slow receiver."""
+        return "deliveries" if self is Bell.DELIVERY else "rounds"
+
+
+def answers(bell: Bell) -> Callable[[Callable[P, object]], "dramatiq.Actor[P, Any]"]:
+    """Make a function the actor that answers ``bell``."""
+
+    def decorate(function: Callable[P, object]) -> "dramatiq.Actor[P, Any]":
+        return dramatiq.actor(function, broker=broker, actor_name=bell.value, queue_name=bell.queue)
+
+    return decorate
+
+
+def ring(bell: Bell, row_id: RowId) -> bool:
+    """Send one bell now; False when Redis does not take it."""
+    argument = row_id if isinstance(row_id, int) else str(row_id)
+    message: dramatiq.Message[Any] = dramatiq.Message(
+        queue_name=bell.queue, actor_name=bell.value, args=(argument,), kwargs={}, options={}
+    )
+    try:
+        broker.enqueue(message)
+    except (RedisError, BrokerError) as error:
+        log.warning("bell not rung", extra={"bell": bell.value, "row": argument, "error": type(error).__name__})
+        return False
+    return True
+
+
+def ring_after_commit(session: Session, bell: Bell, row_ids: Iterable[RowId]) -> None:
+    """Ring for the rows when the session's transaction is committed, and not if it is undone."""
+    if _BELLS not in session.info:
+        session.info[_BELLS] = []
+        event.listen(session, "after_commit", _ring_all)
+    session.info[_BELLS].extend((bell, row_id) for row_id in row_ids)
+
+
+def _ring_all(session: Session) -> None:
+    bells, session.info[_BELLS] = session.info[_BELLS], []
+    for bell, row_id in bells:
+        if not ring(bell, row_id):
+            # One refusal means Redis is away: do not make the caller wait for the same answer again and again.
+            return

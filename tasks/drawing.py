@@ -1,0 +1,151 @@
+"""Drawing: the seed is fixed once, every operator's tickets are matched, and the round shows its winners.
+
+The one rule kept here: numbers and winners become public together, in the transaction that makes the round DRAWN; until
+then the draw's row is ours alone.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from models.draws import Draw, award, stream_winners, win_counts, wins_of_operator
+from models.encryption import decrypt
+from models.ledger import POOL, RESERVE, balance
+from models.operators import Operator, count_up
+from models.participation import Participation, participations
+from models.rounds import Round
+from models.settings import settings
+from models.tickets import count_tickets_before, match_tickets
+from models.work import Kind, Piece, plan
+from protocol.lifecycle import Trigger
+from protocol.numbers import draw_numbers
+from protocol.seed import draw_seed
+from protocol.settlement import Settlement, Stake, settle, winners_root
+from tasks.bell import Bell, ring_after_commit
+from tasks.steps import Announcement, carry_out
+
+
+def fix_seed(session: Session, row: Round, now: datetime) -> None:
+    """ESCROWED, no change of state: derive the seed and numbers, once, and plan the matching."""
+    assert row.chained_anchor_hash is not None  # an ESCROWED round has all three
+    assert row.effective_manifest_hash is not None
+    assert row.secret_encrypted is not None
+    effective = _effective(session, row)
+    seed = draw_seed(
+        row.id,
+        row.mode,
+        row.chained_anchor_hash,
+        row.effective_manifest_hash,
+        decrypt(row.secret_encrypted),
+        {part.operator_id: part.nonce for part in effective if part.nonce is not None},
+        None,
+    )
+    numbers = draw_numbers(seed, row.parsed_rules.number_ranges)
+    jackpot_number, bonus1, bonus2, bonus3, bonus4, bonus5 = numbers
+    session.add(
+        Draw(
+            round_id=row.id,
+            draw_seed=seed,
+            jackpot_number=jackpot_number,
+            bonus1=bonus1,
+            bonus2=bonus2,
+            bonus3=bonus3,
+            bonus4=bonus4,
+            bonus5=bonus5,
+        )
+    )
+    carry_out(session, row, Trigger.SEED_FIXED, Announcement(), now)
+    pieces = plan(session, row.id, Kind.MATCH, [part.operator_id for part in effective])
+    ring_after_commit(session, Bell.PIECE, pieces)
+
+
+def match(session: Session, piece: Piece) -> dict[str, object]:
+    """Write down every winning ticket of one operator."""
+    drawn = session.get_one(Draw, piece.round_id)
+    match_tickets(session, piece.round_id, piece.operator_id, drawn.numbers)
+    return {}
+
+
+def complete(session: Session, row: Round, now: datetime) -> None:
+    """ESCROWED → DRAWN: the winners are complete; what everybody gets is computed and fixed."""
+    effective = _effective(session, row)
+    drawn = session.get_one(Draw, row.id, with_for_update=True)
+    counts = win_counts(session, row.id)
+    outcome = settle(
+        row.parsed_rules,
+        [Stake(part.operator_id, part.ticket_count) for part in effective],
+        counts,
+        balance(session, POOL),
+        balance(session, RESERVE),
+    )
+    amounts = [outcome.prize_of(tier) for tier in range(6)]
+    award(session, row.id, amounts, now + timedelta(days=settings().claim_days))
+    won = {operator_id: tiers[0] for operator_id, tiers in sorted(counts.items()) if tiers[0]}
+    indices = _winner_indices(session, row, effective, list(won))
+    first = min(indices, key=indices.__getitem__, default=None)
+
+    drawn.drawn_at = now
+    drawn.winner_counts = [sum(tiers[tier] for tiers in counts.values()) for tier in range(6)]
+    drawn.winners_root = winners_root(row.id, stream_winners(session, row.id, amounts))
+    drawn.jackpot_amount = outcome.terms.P
+    drawn.sub_prize_total = outcome.terms.subPaid
+    drawn.terms = outcome.terms.as_hashed()
+    drawn.releases = {operator_id: str(release.total) for operator_id, release in outcome.releases.items()}
+    drawn.winning_operator_id = first
+    drawn.winner_index = indices[first] if first else None
+    count_up(session, Operator.rounds_won, list(won))
+    count_up(session, Operator.nonces_withheld, _withheld(session, row))
+
+    carry_out(session, row, Trigger.MATCHING_COMPLETE, _news(row, drawn, won, indices, outcome), now)
+    plan_ids = plan(session, row.id, Kind.TABULATE, [part.operator_id for part in effective])
+    ring_after_commit(session, Bell.PIECE, plan_ids)
+
+
+def _news(row: Round, drawn: Draw, won: dict[str, int], indices: dict[str, int], outcome: Settlement) -> Announcement:
+    numbers: dict[str, Any] = drawn.numbers.as_hashed()
+    told = {
+        "drawSeed": drawn.draw_seed,
+        "winnerIndex": drawn.winner_index,
+        "winningOperatorId": drawn.winning_operator_id,
+        "totalTickets": row.total_tickets,
+        **numbers,
+    }
+    winners = {
+        operator_id: {
+            "roundId": row.id,
+            "operatorId": operator_id,
+            "winnerIndex": indices[operator_id],
+            "bonusUsdc": count * outcome.bonus_share,
+            "payoutUsdc": count * outcome.jackpot_share,
+        }
+        for operator_id, count in won.items()
+    }
+    return Announcement(numbers, {"round.drawn": told}, {"operator.won": winners})
+
+
+def _effective(session: Session, row: Round) -> list[Participation]:
+    return [part for part, _ in participations(session, row.id) if part.escrowed_at and part.excluded_at is None]
+
+
+def _withheld(session: Session, row: Round) -> list[str]:
+    """Operators in the draw that committed to a nonce and did not reveal it."""
+    return [
+        part.operator_id
+        for part, manifest in participations(session, row.id)
+        if manifest and manifest.nonce_commit and part.nonce is None and part.excluded_at is None
+    ]
+
+
+def _winner_indices(session: Session, row: Round, effective: list[Participation], winners: list[str]) -> dict[str, int]:
+    """Place, from 0, of each operator's first jackpot ticket in effective order: operators by id, tickets by id."""
+    indices = {}
+    before = 0
+    for part in effective:
+        if part.operator_id in winners:
+            ticket_id = next(
+                ticket for ticket, tier in wins_of_operator(session, row.id, part.operator_id) if tier == 0
+            )
+            indices[part.operator_id] = before + count_tickets_before(session, row.id, part.operator_id, ticket_id)
+        before += part.ticket_count
+    return indices

@@ -1,0 +1,33 @@
+"""Structured logs: one JSON object a line on standard error, the same from every process.
+
+The one rule kept here: what belongs to an event travels as a field (``extra``), so that a log can be searched by
+round or delivery; secrets are never fields.
+"""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure(level: str) -> None:
+    """Send every log of this process, libraries' included, to standard error as JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[
+                structlog.stdlib.add_log_level,
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.ExtraAdder(),
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+            ],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    logging.getLogger("urllib3").setLevel(logging.WARNING)

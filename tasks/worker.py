@@ -1,0 +1,41 @@
+"""The worker process: ``python -m tasks.worker``. Also the module Dramatiq loads, so it names every actor there is.
+
+The one rule kept here: a stopped worker is gone within 25 seconds; what it was doing is done by the next one.
+"""
+
+import os
+import sys
+
+from models import tables
+from models.settings import SettingsError, settings
+from tasks import deliveries, heartbeats, logs, opening, pieces, rounds
+from tasks.broker import broker
+
+__all__ = ["broker", "deliveries", "heartbeats", "opening", "pieces", "rounds", "tables"]
+
+SHUTDOWN_MS = 20_000
+IDLE_POLL_MS = 50
+
+
+def main() -> None:
+    """Become the Dramatiq command line with our settings; WORKER_PROCESSES and WORKER_THREADS size it."""
+    # By default an idle worker sleeps up to half a second before it sees a new message.
+    os.environ.setdefault("dramatiq_worker_timeout", str(IDLE_POLL_MS))
+    command = [
+        sys.executable, "-m", "dramatiq", "tasks.worker",
+        "--processes", os.environ.get("WORKER_PROCESSES", "2"),
+        "--threads", os.environ.get("WORKER_THREADS", "8"),
+        "--worker-shutdown-timeout", str(SHUTDOWN_MS),
+        "--skip-logging",
+    ]  # fmt: skip
+    os.execv(sys.executable, command)  # noqa: S606 - our own arguments
+
+
+if __name__ == "__main__":
+    try:
+        settings()
+    except SettingsError as error:
+        sys.exit(f"worker: {error}")
+    main()
+else:
+    logs.configure(settings().log_level)

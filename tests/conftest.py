@@ -1,0 +1,144 @@
+"""The engines under the tests, and a database and a Redis of its own for every test that asks.
+
+One rule: real servers, no sleeping, nothing shared. The servers start once per run (unless DATABASE_URL and
+REDIS_URL name others: every database we make there is dropped again, but Redis databases 1 to n are
+emptied, so never name one that anybody needs). Folders below add their own factories in their own
+conftest.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+import redis
+from hypothesis import settings as hypothesis_settings
+from psycopg2 import sql
+from sqlalchemy.engine import URL, make_url
+
+from deploy.engines import EngineError, engines
+
+TOP = Path(__file__).parent.parent
+_TEMPLATE = "template_for_tests"
+_servers = contextlib.ExitStack()
+
+# Failing examples print the line that replays them. HYPOTHESIS_SEED replays a whole run, or varies it.
+hypothesis_settings.register_profile("ours", print_blob=True, deadline=None)
+hypothesis_settings.load_profile("ours")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        return  # The controller started the engines; we inherited the URLs.
+    seed = os.environ.setdefault("HYPOTHESIS_SEED", str(int.from_bytes(os.urandom(4))))
+    config.option.hypothesis_seed = config.option.hypothesis_seed or seed
+    if config.option.collectonly:
+        return
+    try:
+        servers = _servers.enter_context(engines())
+    except EngineError as error:
+        pytest.exit(str(error), returncode=2)
+    os.environ.update(servers.environment)
+    # One per run, so that runs sharing an outside server never meet.
+    os.environ["TEST_RUN"] = str(os.getpid())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not os.environ.get("PYTEST_XDIST_WORKER"):
+        with contextlib.suppress(KeyError):
+            _drop(_admin_url(), f"{_TEMPLATE}_{os.environ['TEST_RUN']}")
+        _servers.close()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"hypothesis seed: {os.environ['HYPOTHESIS_SEED']} (HYPOTHESIS_SEED=… replays it)"
+
+
+@pytest.fixture(scope="session")
+def template_database() -> str:
+    """The name of a database with every migration applied: made by the first worker that needs it."""
+    name = f"{_TEMPLATE}_{os.environ['TEST_RUN']}"
+    with _session(_admin_url()) as cursor:
+        # Held until this session ends: the other workers wait here, then find the work done.
+        cursor.execute("SELECT pg_advisory_lock(hashtext(%s))", (name,))
+        cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
+        if cursor.fetchone() is None:
+            unfinished = f"{name}_unfinished"
+            cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(unfinished)))
+            _migrate(_url_of(unfinished))
+            cursor.execute(
+                sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(unfinished), sql.Identifier(name))
+            )
+    return name
+
+
+@pytest.fixture
+def database(template_database: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a migrated, empty database for this test alone. DATABASE_URL names it meanwhile."""
+    name = f"test_{os.environ['TEST_RUN']}_{_worker_number()}"
+    admin = _admin_url()
+    _drop(admin, name)
+    with _session(admin) as cursor:
+        cursor.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template_database))
+        )
+    url = _url_of(name).render_as_string(hide_password=False)
+    monkeypatch.setenv("DATABASE_URL", url)
+    yield url
+    _drop(admin, name)
+
+
+@pytest.fixture
+def redis_url(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty Redis database that no other test process uses. REDIS_URL names it meanwhile."""
+    plain = os.environ["REDIS_URL"].partition("?")[0]
+    url = f"{plain}?db={_worker_number() + 1}"
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    monkeypatch.setenv("REDIS_URL", url)
+    return url
+
+
+def _migrate(url: URL) -> None:
+    environment = os.environ | {"DATABASE_URL": url.render_as_string(hide_password=False)}
+    done = subprocess.run(
+        [sys.executable, "-m", "alembic", "upgrade", "head"],
+        cwd=TOP, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise EngineError(f"alembic upgrade head failed:\n{done.stdout}{done.stderr}")
+
+
+def _worker_number() -> int:
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
+def _admin_url() -> URL:
+    return make_url(os.environ["DATABASE_URL"]).set(drivername="postgresql")
+
+
+def _url_of(database: str) -> URL:
+    return make_url(os.environ["DATABASE_URL"]).set(drivername="postgresql+psycopg2", database=database)
+
+
+def _drop(admin: URL, name: str) -> None:
+    with _session(admin) as cursor:
+        cursor.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextlib.contextmanager
+def _session(url: URL) -> Iterator[psycopg2.extensions.cursor]:
+    """One connection outside any transaction, as CREATE DATABASE demands."""
+    connection = psycopg2.connect(url.render_as_string(hide_password=False))
+    try:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            yield cursor
+    finally:
+        connection.close()

@@ -127,7 +127,7 @@ def stream_tickets(session: Session, round_id: int, operator_id: str) -> Iterato
     query = text(
         f"SELECT {', '.join(COLUMNS)} FROM {partition(round_id)} WHERE operator_id = :operator ORDER BY ticket_id"
     )
-    rows = session.connection(execution_options={"yield_per": _STREAM_ROWS}).execute(query, {"operator": operator_id})
+    rows = session.execute(query, {"operator": operator_id}, execution_options={"yield_per": _STREAM_ROWS})
     for row in rows:
         yield cast(Ticket, tuple(row))
 

@@ -8,7 +8,8 @@ it stands beside the work it does.
 import logging
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any, ParamSpec
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 import dramatiq
@@ -22,6 +23,7 @@ from tasks.broker import broker
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
+R = TypeVar("R")
 RowId = int | str | UUID
 _BELLS = "bells to ring after the commit"
 
@@ -41,11 +43,16 @@ class Bell(StrEnum):
         return "deliveries" if self is Bell.DELIVERY else "rounds"
 
 
-def answers(bell: Bell) -> Callable[[Callable[P, object]], "dramatiq.Actor[P, Any]"]:
-    """Make a function the actor that answers ``bell``."""
+def answers(bell: Bell) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function answer ``bell``. It stays a plain function; what it returns is for other callers than bells."""
 
-    def decorate(function: Callable[P, object]) -> "dramatiq.Actor[P, Any]":
-        return dramatiq.actor(function, broker=broker, actor_name=bell.value, queue_name=bell.queue)
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def answer(*args: P.args, **kwargs: P.kwargs) -> None:
+            function(*args, **kwargs)
+
+        dramatiq.actor(answer, broker=broker, actor_name=bell.value, queue_name=bell.queue)
+        return function
 
     return decorate
 

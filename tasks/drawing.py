@@ -85,21 +85,25 @@ def complete(session: Session, row: Round, now: datetime) -> None:
     indices = _winner_indices(session, row, effective, list(won))
     first = min(indices, key=indices.__getitem__, default=None)
 
+    root = winners_root(row.id, stream_winners(session, row.id, amounts))
+    count_up(session, Operator.rounds_won, list(won))
+    count_up(session, Operator.nonces_withheld, _withheld(session, row))
+
+    # All of it at once: the database takes one completion of a draw and refuses any later change.
     drawn.drawn_at = now
     drawn.winner_counts = [sum(tiers[tier] for tiers in counts.values()) for tier in range(6)]
-    drawn.winners_root = winners_root(row.id, stream_winners(session, row.id, amounts))
+    drawn.winners_root = root
     drawn.jackpot_amount = outcome.terms.P
     drawn.sub_prize_total = outcome.terms.subPaid
     drawn.terms = outcome.terms.as_hashed()
     drawn.releases = {operator_id: str(release.total) for operator_id, release in outcome.releases.items()}
     drawn.winning_operator_id = first
     drawn.winner_index = indices[first] if first else None
-    count_up(session, Operator.rounds_won, list(won))
-    count_up(session, Operator.nonces_withheld, _withheld(session, row))
+    session.flush()
 
     carry_out(session, row, Trigger.MATCHING_COMPLETE, _news(row, drawn, won, indices, outcome), now)
-    plan_ids = plan(session, row.id, Kind.TABULATE, [part.operator_id for part in effective])
-    ring_after_commit(session, Bell.PIECE, plan_ids)
+    pieces = plan(session, row.id, Kind.TABULATE, [part.operator_id for part in effective])
+    ring_after_commit(session, Bell.PIECE, pieces)
 
 
 def _news(row: Round, drawn: Draw, won: dict[str, int], indices: dict[str, int], outcome: Settlement) -> Announcement:

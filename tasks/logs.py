@@ -29,5 +29,5 @@ def configure(level: str) -> None:
         )
     )
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    logging.getLogger("apscheduler").setLevel(logging.WARNING)
-    logging.getLogger("urllib3").setLevel(logging.WARNING)
+    for chatty in ("alembic", "apscheduler", "urllib3"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -39,7 +39,7 @@ def operator_of_access_token(token: str) -> tuple[str, str]:
     """
     try:
         kid = jwt.get_unverified_header(token).get("kid")
-        secret = dict(settings().jwt_keys)[kid]
+        secret = dict(settings().jwt_keys)[str(kid)]
         claims = jwt.decode(
             token,
             secret,

@@ -91,9 +91,9 @@ def _kept(file: Path, base_url: str) -> dict[str, Any] | None:
     try:
         content: dict[str, Any] = json.loads(file.read_text())
         headers = {"X-Service-Admin-Key": content["adminKey"]}
-        response = requests.get(f"{base_url}/api/admin/operators", headers=headers, timeout=_SECONDS)
+        response = requests.get(f"{base_url}/api/admin/applications", headers=headers, timeout=_SECONDS)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     except requests.RequestException as error:
-        raise StartFailure(f"GET {base_url}/api/admin/operators: {type(error).__name__}") from None
+        raise StartFailure(f"GET {base_url}/api/admin/applications: {type(error).__name__}") from None
     return None if response.status_code == 401 else content

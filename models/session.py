@@ -44,4 +44,5 @@ def transaction() -> Iterator[Session]:
 
 def database_now(session: Session) -> datetime:
     """The database's clock at this statement (UTC). All deadlines are judged by it, whichever process asks."""
-    return session.scalars(select(func.clock_timestamp())).one()
+    now: datetime = session.scalars(select(func.clock_timestamp())).one()
+    return now

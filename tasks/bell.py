@@ -8,8 +8,7 @@ it stands beside the work it does.
 import logging
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import dramatiq
@@ -22,7 +21,6 @@ from tasks.broker import broker
 
 log = logging.getLogger(__name__)
 
-P = ParamSpec("P")
 R = TypeVar("R")
 RowId = int | str | UUID
 _BELLS = "bells to ring after the commit"
@@ -43,15 +41,14 @@ class Bell(StrEnum):
         return "deliveries" if self is Bell.DELIVERY else "rounds"
 
 
-def answers(bell: Bell) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def answers(bell: Bell) -> Callable[[Callable[[Any], R]], Callable[[Any], R]]:
     """Make a function answer ``bell``. It stays a plain function; what it returns is for other callers than bells."""
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @wraps(function)
-        def answer(*args: P.args, **kwargs: P.kwargs) -> None:
-            function(*args, **kwargs)
+    def decorate(function: Callable[[Any], R]) -> Callable[[Any], R]:
+        def answer(row_id: Any) -> None:
+            function(row_id)
 
-        dramatiq.actor(answer, broker=broker, actor_name=bell.value, queue_name=bell.queue)
+        dramatiq.actor(broker=broker, actor_name=bell.value, queue_name=bell.queue)(answer)
         return function
 
     return decorate

@@ -31,7 +31,7 @@ class LogFailures(Middleware):
 
 def make_broker(url: str) -> RedisBroker:
     """A broker on the Redis at ``url``."""
-    return RedisBroker(
+    return RedisBroker(  # type: ignore[no-untyped-call]  # dramatiq leaves its constructor unannotated
         url=url,
         middleware=[ShutdownNotifications(), LogFailures()],
         heartbeat_timeout=HEARTBEAT_TIMEOUT_MS,

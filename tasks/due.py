@@ -15,7 +15,7 @@ from models.operators import Operator
 from models.rounds import Round, RoundSchedule
 from models.session import transaction
 from models.work import Piece
-from tasks.bell import Bell, ring
+from tasks.bell import Bell, RowId, ring
 
 DueTable = type[Round] | type[Piece] | type[Delivery] | type[Operator] | type[RoundSchedule]
 
@@ -63,5 +63,5 @@ def _ring_due_of(source: Source) -> int:
             .returning(table.id)
             .execution_options(synchronize_session=False)
         )
-        ids = session.scalars(marked).all()
+        ids: list[RowId] = list(session.scalars(marked))
     return sum(ring(source.bell, row_id) for row_id in ids)

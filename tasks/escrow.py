@@ -5,6 +5,7 @@ ledger reference is the round and the operator).
 """
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -52,7 +53,7 @@ def nobody_paid(session: Session, row: Round, now: datetime) -> None:
     """SEALED → FAILED: the deadline is over and there is no escrow at all."""
     missed = _exclude_unpaid(session, row, now)
     refund(session, row)
-    rounds = {"round.escrow_deadline": _deadline(missed), "round.failed": {"reason": NO_ESCROW}}
+    rounds: dict[str, dict[str, Any]] = {"round.escrow_deadline": _deadline(missed), "round.failed": {"reason": NO_ESCROW}}
     news = Announcement({}, rounds, {"operator.excluded": exclusions_data(row, missed)})
     carry_out(session, row, Trigger.NOBODY_PAID, news, now)
 
@@ -61,7 +62,7 @@ def _accept(session: Session, row: Round, trigger: Trigger, missed: dict[str, st
     paid = _sealed(session, row)
     count_up(session, Operator.rounds_escrowed, [part.operator_id for part in paid])
     _fix(session, row)
-    rounds = {
+    rounds: dict[str, dict[str, Any]] = {
         "round.escrow_deadline": _deadline(missed),
         "round.escrowed": {"totalEscrowed": row.total_deposited, "operatorsDeposited": len(paid)},
     }
@@ -80,7 +81,7 @@ def _exclude_unpaid(session: Session, row: Round, now: datetime) -> dict[str, st
     return missed
 
 
-def _deadline(missed: dict[str, str]) -> dict[str, object]:
+def _deadline(missed: dict[str, str]) -> dict[str, Any]:
     return {"operatorsExcluded": sorted(missed)}
 
 

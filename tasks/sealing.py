@@ -6,6 +6,7 @@ out; one whose recount is merely late is waited for.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -41,7 +42,7 @@ def end_sales(session: Session, row: Round, now: datetime) -> None:
     ring_after_commit(session, Bell.PIECE, pieces)
 
 
-def recount(session: Session, piece: Piece) -> dict[str, object]:
+def recount(session: Session, piece: Piece) -> dict[str, Any]:
     """Count an operator's tickets and hash them, and note whether its manifest agrees."""
     manifest = session.get_one(Manifest, (piece.round_id, piece.operator_id), with_for_update=True)
     counted = 0
@@ -74,7 +75,7 @@ def seal(session: Session, row: Round, now: datetime) -> None:
     _fix(session, row, sealed)
     count_up(session, Operator.rounds_participated, [manifest.operator_id for manifest in sealed])
     counted = {"sealedCount": len(sealed)}
-    rounds = {
+    rounds: dict[str, dict[str, Any]] = {
         "round.sealing_deadline": deadline,
         "round.sealed": counted,
         "round.anchored": {"anchorHash": row.chained_anchor_hash},
@@ -86,12 +87,12 @@ def seal(session: Session, row: Round, now: datetime) -> None:
 def seal_nobody(session: Session, row: Round, now: datetime) -> None:
     """SEALING → FAILED: no manifest agreed with its tickets."""
     _, excluded, deadline = _separate(session, row, now)
-    rounds = {"round.sealing_deadline": deadline, "round.failed": {"reason": NO_MANIFESTS}}
+    rounds: dict[str, dict[str, Any]] = {"round.sealing_deadline": deadline, "round.failed": {"reason": NO_MANIFESTS}}
     news = Announcement({}, rounds, {"operator.excluded": exclusions_data(row, excluded)})
     carry_out(session, row, Trigger.NOBODY_SEALED, news, now)
 
 
-def _separate(session: Session, row: Round, now: datetime) -> tuple[list[Manifest], dict[str, str], dict[str, object]]:
+def _separate(session: Session, row: Round, now: datetime) -> tuple[list[Manifest], dict[str, str], dict[str, Any]]:
     """Exclude those who missed sealing or disagree; returns the others, the reasons and what the deadline found."""
     everybody = participations(session, row.id)
     reasons = {part.operator_id: _left_out(manifest) for part, manifest in everybody}

@@ -25,16 +25,17 @@ def run() -> None:
     url = os.environ.get("DATABASE_URL")
     if not url:
         raise SettingsError("DATABASE_URL is not set")
-    options = {"target_metadata": metadata, "include_name": _include, "compare_server_default": False}
     if context.is_offline_mode():
-        context.configure(url=sqlalchemy_url(url), literal_binds=True, **options)
+        context.configure(
+            url=sqlalchemy_url(url), literal_binds=True, target_metadata=metadata, include_name=_include
+        )
         with context.begin_transaction():
             context.run_migrations()
         return
     engine = create_engine(sqlalchemy_url(url), connect_args={"connect_timeout": 5})
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('coordinator migrations'))"))
-        context.configure(connection=connection, **options)
+        context.configure(connection=connection, target_metadata=metadata, include_name=_include)
         context.run_migrations()
     engine.dispose()
 

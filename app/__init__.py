@@ -5,6 +5,12 @@ checks who asks (``credentials``) and what (``resources``), a query or condition
 transaction, and the answer is what ``resources`` say it looks like.
 """
 
-from app.factory import create_app
+from models.settings import SettingsError
+
+try:
+    from app.factory import create_app
+except SettingsError as error:
+    # Importing this package is the start of a process (gunicorn, flask): one line, not a traceback.
+    raise SystemExit(f"coordinator: {error}") from None
 
 __all__ = ["create_app"]

@@ -1,26 +1,20 @@
 """Is it alive, and is it ready: ``GET /health`` and ``GET /health/ready``."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from flask.views import MethodView
 from marshmallow import Schema, fields
 from redis import Redis
 from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
 from app.parsing import Blueprint
 from app.version import VERSION
-from models import migrations
+from models.schema import schema_fault
 from models.session import engine
 from models.settings import settings
 from protocol.errors import Unavailable
 from protocol.timestamps import format_timestamp
-
-MIGRATIONS = Path(migrations.__file__).parent
 
 blueprint = Blueprint("health", __name__, description="Is the service up")
 
@@ -64,13 +58,7 @@ class Ready(MethodView):
 
 
 def _database() -> str:
-    wanted = ScriptDirectory(str(MIGRATIONS)).get_current_head()
-    try:
-        with engine().connect() as connection:
-            found = MigrationContext.configure(connection).get_current_revision()
-    except SQLAlchemyError:
-        return "unreachable"
-    return "ok" if found == wanted else f"schema is {found or 'empty'}, needs {wanted}: run the release step"
+    return schema_fault(engine()) or "ok"
 
 
 def _redis() -> str:

@@ -5,6 +5,9 @@ the application is loaded in each worker, never in the master (no preload_app).
 """
 
 import os
+from typing import Any
+
+from models.schema import exit_unless_usable
 
 _sandbox = os.environ.get("SANDBOX", "").strip().lower() in {"1", "true", "yes", "on"}
 
@@ -40,3 +43,8 @@ capture_output = False
 control_socket_disable = True
 
 proc_name = "coordinator-web"
+
+
+def on_starting(server: Any) -> None:
+    """Say why in one line and stop, instead of starting workers that cannot work."""
+    exit_unless_usable("web")

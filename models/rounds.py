@@ -161,7 +161,10 @@ def lock_round(session: Session, round_id: int) -> Round | None:
 
     The lock is the lease: it ends with the transaction, and with the process that held it, whatever ended that.
     """
-    return session.scalars(select(Round).where(Round.id == round_id).with_for_update(skip_locked=True)).first()
+    # Not FOR UPDATE: whoever merely refers to the round (a foreign key) is in nobody's way. It still waits for
+    # ``hold_round``, which is how the seal waits for the writers at work.
+    mine = select(Round).where(Round.id == round_id).with_for_update(skip_locked=True, key_share=True)
+    return session.scalars(mine).first()
 
 
 def hold_round(session: Session, round_id: int | None) -> Round:

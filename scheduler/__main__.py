@@ -1,80 +1,22 @@
-"""The scheduler process: ``python -m scheduler``. One APScheduler job that rings for due rows, five times a second.
+"""The scheduler process: ``python -m scheduler``."""
 
-The one rule kept here: the clock holds no state. Stopped, doubled or killed, all that was due is still due in its row.
-"""
-
-import logging
-import signal
 import sys
-from types import FrameType
 
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.schedulers.blocking import BlockingScheduler
-from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
-
-from models import tables
-from models.session import transaction
-from models.settings import SettingsError, settings
-from tasks import logs
-from tasks.due import ring_due
-from tasks.opening import cron_trigger, plan_schedule
-
-__all__ = ["main", "tables"]
-
-TICK_SECONDS = 0.2
-
-log = logging.getLogger(__name__)
-
-
-def tick() -> None:
-    """Ring for whatever is due. An engine that is away now will be back at some later tick."""
-    try:
-        ring_due()
-    except (SQLAlchemyError, RedisError) as error:
-        log.warning("tick failed", extra={"error": type(error).__name__})
+from models.schema import exit_unless_usable
+from models.settings import SettingsError
 
 
 def main() -> None:
-    """Run until SIGTERM or Ctrl-C."""
-    logs.configure(settings().log_level)
-    if settings().round_schedule is not None:
-        cron_trigger(settings().round_schedule or "")
-    scheduler = BlockingScheduler(executors={"default": ThreadPoolExecutor(1)}, timezone="UTC")
-    scheduler.add_job(_plan_until_done, args=[scheduler], id="plan")
-    scheduler.add_job(
-        tick,
-        "interval",
-        seconds=TICK_SECONDS,
-        coalesce=True,
-        max_instances=1,
-        misfire_grace_time=None,
-        id="tick",
-    )
+    """Check that everything can be used, then run the clock until SIGTERM or Ctrl-C."""
+    exit_unless_usable("scheduler")
+    # Imported only now: the broker is made from the settings that were just checked.
+    from scheduler.clock import run
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        scheduler.shutdown(wait=False)
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    scheduler.start()
-
-
-def _plan_until_done(scheduler: BlockingScheduler) -> None:
-    """Write down when rounds open by themselves; again with the next second while the database is away."""
     try:
-        with transaction() as session:
-            plan_schedule(session)
-    except SQLAlchemyError as error:
-        log.warning("schedule not planned yet", extra={"error": type(error).__name__})
-        scheduler.add_job(_plan_until_done, "interval", seconds=1, args=[scheduler], id="plan", replace_existing=True)
-    else:
-        if scheduler.get_job("plan"):
-            scheduler.remove_job("plan")
+        run()
+    except SettingsError as error:
+        sys.exit(f"scheduler: {error}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except SettingsError as error:
-        sys.exit(f"scheduler: {error}")
+    main()

@@ -10,6 +10,7 @@ from typing import Any
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.middleware import Middleware, ShutdownNotifications
+from redis import Redis
 
 from models.settings import settings
 
@@ -32,7 +33,7 @@ class LogFailures(Middleware):
 def make_broker(url: str) -> RedisBroker:
     """A broker on the Redis at ``url``."""
     return RedisBroker(  # type: ignore[no-untyped-call]  # dramatiq leaves its constructor unannotated
-        url=url,
+        client=Redis.from_url(url, socket_connect_timeout=2, socket_timeout=5, health_check_interval=30),
         middleware=[ShutdownNotifications(), LogFailures()],
         heartbeat_timeout=HEARTBEAT_TIMEOUT_MS,
         # Look for messages of dead workers at every command: by default only one in a thousand does.

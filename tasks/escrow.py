@@ -53,7 +53,10 @@ def nobody_paid(session: Session, row: Round, now: datetime) -> None:
     """SEALED → FAILED: the deadline is over and there is no escrow at all."""
     missed = _exclude_unpaid(session, row, now)
     refund(session, row)
-    rounds: dict[str, dict[str, Any]] = {"round.escrow_deadline": _deadline(missed), "round.failed": {"reason": NO_ESCROW}}
+    rounds: dict[str, dict[str, Any]] = {
+        "round.escrow_deadline": _deadline(missed),
+        "round.failed": {"reason": NO_ESCROW},
+    }
     news = Announcement({}, rounds, {"operator.excluded": exclusions_data(row, missed)})
     carry_out(session, row, Trigger.NOBODY_PAID, news, now)
 

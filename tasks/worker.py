@@ -1,4 +1,4 @@
-"""The worker process: ``python -m tasks.worker``. Also the module Dramatiq loads, so it names every actor there is.
+"""The worker process: ``python -m tasks.worker``.
 
 The one rule kept here: a stopped worker is gone within 25 seconds; what it was doing is done by the next one.
 """
@@ -6,12 +6,7 @@ The one rule kept here: a stopped worker is gone within 25 seconds; what it was 
 import os
 import sys
 
-from models import tables
-from models.settings import SettingsError, settings
-from tasks import deliveries, heartbeats, logs, opening, pieces, rounds
-from tasks.broker import broker
-
-__all__ = ["broker", "deliveries", "heartbeats", "opening", "pieces", "rounds", "tables"]
+from models.schema import exit_unless_usable
 
 SHUTDOWN_MS = 20_000
 IDLE_POLL_MS = 50
@@ -19,10 +14,11 @@ IDLE_POLL_MS = 50
 
 def main() -> None:
     """Become the Dramatiq command line with our settings; WORKER_PROCESSES and WORKER_THREADS size it."""
+    exit_unless_usable("worker")
     # By default an idle worker sleeps up to half a second before it sees a new message.
     os.environ.setdefault("dramatiq_worker_timeout", str(IDLE_POLL_MS))
     command = [
-        sys.executable, "-m", "dramatiq", "tasks.worker",
+        sys.executable, "-m", "dramatiq", "tasks.actors",
         "--processes", os.environ.get("WORKER_PROCESSES", "2"),
         "--threads", os.environ.get("WORKER_THREADS", "8"),
         "--worker-shutdown-timeout", str(SHUTDOWN_MS),
@@ -32,10 +28,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        settings()
-    except SettingsError as error:
-        sys.exit(f"worker: {error}")
     main()
-else:
-    logs.configure(settings().log_level)

@@ -1,15 +1,32 @@
 """``flask ops`` and its commands."""
 
 import json
+from typing import Any
 
 import click
 from flask.cli import AppGroup
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from models.audit import record
 from models.credentials import AdminRole, issue_admin_key
-from models.session import transaction
+from models.schema import schema_fault
+from models.session import engine, transaction
 
-ops = AppGroup("ops", help="Run the coordinator: keys, deliveries, queues.")
+
+class OpsGroup(AppGroup):
+    """Says in one line what is wrong with the database, where there is something wrong with it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (OperationalError, ProgrammingError):
+            fault = schema_fault(engine())
+            if fault is None:
+                raise
+            raise click.ClickException(fault) from None
+
+
+ops = OpsGroup("ops", help="Run the coordinator: keys, deliveries, queues.")
 admin_key = AppGroup("admin-key", help="Keys of the admin API.")
 ops.add_command(admin_key)
 

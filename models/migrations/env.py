@@ -5,9 +5,11 @@ The one rule kept here: two releases at once do not race; the second waits at an
 
 import os
 import re
+import sys
 
 from alembic import context
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from models.settings import SettingsError, sqlalchemy_url
 from models.tables import metadata
@@ -26,9 +28,7 @@ def run() -> None:
     if not url:
         raise SettingsError("DATABASE_URL is not set")
     if context.is_offline_mode():
-        context.configure(
-            url=sqlalchemy_url(url), literal_binds=True, target_metadata=metadata, include_name=_include
-        )
+        context.configure(url=sqlalchemy_url(url), literal_binds=True, target_metadata=metadata, include_name=_include)
         with context.begin_transaction():
             context.run_migrations()
         return
@@ -40,4 +40,10 @@ def run() -> None:
     engine.dispose()
 
 
-run()
+try:
+    run()
+except SettingsError as error:
+    sys.exit(f"release: {error}")
+except OperationalError:
+    # Without its text, which repeats the address and, with some drivers, the password.
+    sys.exit("release: the database cannot be reached")

@@ -133,7 +133,9 @@ def assert_nothing_lost_or_doubled(lottery: Lottery, round_id: int) -> None:
     log = [entry["type"] for entry in lottery.get(f"/api/public/rounds/{round_id}/events")["events"]]
     assert log == WHOLE_LOG
     told = Counter(
-        lottery.rows("SELECT event, operator_id FROM deliveries WHERE round_id = %s AND event LIKE 'round.%%'", round_id)
+        lottery.rows(
+            "SELECT event, operator_id FROM deliveries WHERE round_id = %s AND event LIKE 'round.%%'", round_id
+        )
     )
     expected = {(event, operator_id) for event in ROUND_EVENTS for operator_id in lottery.operators}
     escrow_deadline = {(event, operator_id) for event, operator_id in told if event == "round.escrow_deadline"}

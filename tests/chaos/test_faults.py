@@ -1,7 +1,7 @@
-"""Workers killed with -9 in the middle of a transition, Redis emptied: the round comes at most 10 s late and is the same.
+"""Workers killed with -9 in mid-transition, Redis emptied: the round comes at most 10 s late and is the same.
 
-"In the middle" is made, not hoped for: the test holds a lock that the transition needs for its timeline, so the worker has
-already changed the round's row, has not committed, and is still there when the signal comes.
+"In mid-transition" is made, not hoped for: the test holds a lock that the transition needs for its timeline, so the
+worker has already changed the round's row, has not committed, and is still there when the signal comes.
 """
 
 import os
@@ -26,7 +26,8 @@ LATE_SECONDS = 10.0
 STEPS = ("OPEN", "SEALING", "SEALED", "ESCROWED", "DRAWN", "SETTLED")
 WAITING = """
     SELECT pid FROM pg_stat_activity
-    WHERE wait_event_type = 'Lock' AND application_name = 'coordinator' AND query ILIKE 'insert into round_transitions%%'
+    WHERE wait_event_type = 'Lock' AND application_name = 'coordinator'
+      AND query ILIKE 'insert into round_transitions%%'
 """
 SEEDS = range(1, int(os.environ.get("CHAOS_SEEDS", "3")) + 1)
 

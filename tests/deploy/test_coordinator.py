@@ -30,7 +30,7 @@ class Door(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps(body).encode())
     def do_GET(self):
-        if self.path == "/api/admin/operators":
+        if self.path == "/api/admin/applications":
             self.reply(200 if self.headers["X-Service-Admin-Key"] == os.environ["ADMIN_KEY"] else 401, {})
         else:
             self.reply(200, dict(os.environ))

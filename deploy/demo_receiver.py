@@ -1,7 +1,7 @@
 """The simulated operators' webhook receiver: a real HTTP server that believes a signature and nothing else.
 
-One rule: the signature is checked over the raw bytes, in constant time, before anything of them is read; a wrong one is
-answered 401 and leaves no trace.
+One rule: the signature is checked over the raw bytes, in constant time, before anything of them is read; a wrong one
+is answered 401 and leaves no trace but a count.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from protocol.webhook import verify
@@ -27,23 +27,24 @@ class Event:
     name: str
     round_id: int | None
     data: dict[str, Any]
+    sent_for: datetime
+    """When what it tells of happened, as the coordinator says."""
+    received: datetime
 
 
 class Receiver:
     """Listens on a free port of this machine; each operator has a path of its own, `/<operator id>`.
 
-    An event that comes again (same delivery id) is answered 200 and kept once. `on_event` is called for each new
-    one, from the server's threads.
+    An event that comes again (same delivery id) is answered 200 and kept once. `news` is set whenever a new one came.
     """
 
-    def __init__(self, on_event: Callable[[Event], None]) -> None:
+    def __init__(self) -> None:
+        self.news = threading.Event()
         self._keys: dict[str, str] = {}
         self._events: dict[tuple[str, str], Event] = {}
         self._refused = 0
         self._lock = threading.Lock()
-        self._on_event = on_event
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
 
     def __enter__(self) -> Receiver:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="receiver", daemon=True).start()
@@ -53,14 +54,14 @@ class Receiver:
         self._server.shutdown()
         self._server.server_close()
 
-    def url_of(self, operator_id: str, api_key: str) -> str:
+    def url_for(self, operator_id: str, api_key: str) -> str:
         """Where to send the operator's events from now on, signed with `api_key`."""
         self._keys[operator_id] = api_key
         return f"http://127.0.0.1:{self._server.server_address[1]}/{operator_id}"
 
     @property
     def events(self) -> list[Event]:
-        """Everything believed so far, each delivery once."""
+        """Everything believed so far, in the order it came, each delivery once."""
         with self._lock:
             return list(self._events.values())
 
@@ -79,29 +80,47 @@ class Receiver:
             with self._lock:
                 self._refused += 1
             return 401
-        message = json.loads(body)
-        event = Event(operator_id, delivery_id, message["event"], message["roundId"], message["data"])
+        told = json.loads(body)
+        event = Event(
+            operator_id=operator_id,
+            delivery_id=delivery_id,
+            name=told["event"],
+            round_id=told["roundId"],
+            data=told["data"],
+            sent_for=datetime.fromisoformat(told["timestamp"]),
+            received=datetime.now(UTC),
+        )
         with self._lock:
-            known = (operator_id, delivery_id) in self._events
             self._events.setdefault((operator_id, delivery_id), event)
-        if not known:
-            self._on_event(event)
+        self.news.set()
         return 200
 
-    def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
-        receiver = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                body = self.rfile.read(min(length, _LONGEST_BODY))
-                delivery_id = self.headers.get("X-Service-Delivery", "")
-                signature = self.headers.get("X-Service-Signature", "")
-                self.send_response(receiver.take(self.path.strip("/"), delivery_id, signature, body))
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    # The standard 5 would make part of a burst wait a second for the kernel's next try.
+    request_queue_size = 128
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-                """Silence: the demo shows what arrived itself."""
 
-        return Handler
+def _handler(receiver: Receiver) -> type[http.server.BaseHTTPRequestHandler]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        timeout = 10  # seconds, for a sender that stops in the middle
+
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "")
+            if not (length.isascii() and length.isdigit() and int(length) <= _LONGEST_BODY):
+                return self._answer(400)
+            body = self.rfile.read(int(length))
+            delivery_id = self.headers.get("X-Service-Delivery", "")
+            signature = self.headers.get("X-Service-Signature", "")
+            return self._answer(receiver.take(self.path.strip("/"), delivery_id, signature, body))
+
+        def _answer(self, status: int) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+            """Silence: the demo itself shows what arrived."""
+
+    return Handler

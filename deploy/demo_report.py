@@ -1,130 +1,125 @@
-"""What the demo shows: progress while it runs, and three tables at the end.
+"""The demo's tables: what the round did and when, what was drawn, where the money went.
 
-One rule: everything shown was asked of the coordinator's API or received by webhook; nothing is known from inside.
+One rule: they show what the coordinator's API and the webhooks said, and decide nothing.
 """
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rich.console import Console
+from rich import box
 from rich.table import Table
 
 from deploy.demo_receiver import Event
+from deploy.demo_screen import usd
+from protocol.lifecycle import TRANSITIONS
 
-ROUND_EVENTS = (
-    "round.opened",
-    "round.sealing",
-    "round.sealing_deadline",
-    "round.sealed",
-    "round.anchored",
-    "round.escrowed",
-    "round.drawn",
-    "round.settled",
-    "round.closed",
-)
-"""The events a round without exclusions sends to every operator, in their order."""
+_WEBHOOKS = {trigger.value: step.webhooks for (_, trigger), step in TRANSITIONS.items()}
 
 _MONEY = (
-    ("tickets sold", "G", +1),
-    ("jackpot pool before", "pool0", +1),
-    ("reserve before", "reserve0", +1),
-    ("fee kept", "feeKept", -1),
-    ("operators' commission", "C", -1),
-    ("winner bonus", "bonusPaid", -1),
-    ("sub-prizes", "subPaid", -1),
-    ("jackpot paid", "jackpotPaid", -1),
-    ("jackpot pool after", "pool1", -1),
-    ("reserve after", "reserve1", -1),
+    ("tickets sold", "G", "in"),
+    ("jackpot pool before", "pool0", "in"),
+    ("reserve before", "reserve0", "in"),
+    ("service fee", "feeKept", "out"),
+    ("operators' commission", "C", "out"),
+    ("winner bonus", "bonusPaid", "out"),
+    ("sub-prizes", "subPaid", "out"),
+    ("jackpot", "jackpotPaid", "out"),
+    ("jackpot pool after", "pool1", "out"),
+    ("reserve after", "reserve1", "out"),
 )
 
 
-class Screen:
-    """Prints steps with the seconds since the start: a line each, wherever the output goes."""
+@dataclass(frozen=True)
+class Account:
+    """An operator after the round: tickets sold, winners among them, balance in micro-USDC."""
 
-    def __init__(self) -> None:
-        self.console = Console(highlight=False, soft_wrap=True)
-        self._start = time.monotonic()
-
-    def step(self, text: str) -> None:
-        """Something was done."""
-        self.console.print(f"[dim]{time.monotonic() - self._start:6.1f} s[/dim]  {text}")
-
-    def show(self, table: Table) -> None:
-        """A table, with a line before it."""
-        self.console.print()
-        self.console.print(table)
+    name: str
+    tickets: int
+    winners: int
+    balance: int
 
 
-def timeline_table(timeline: list[dict[str, Any]], events: list[Event], operators: int) -> Table:
-    """When the round did what, and how many operators heard of each event."""
-    table = Table(title="the round", title_justify="left")
-    for heading, side in (("s", "right"), ("state", "left"), ("step", "left"), ("webhooks received", "left")):
-        table.add_column(heading, justify="right" if side == "right" else "left")
+def timeline_table(timeline: Sequence[Mapping[str, str]], events: Iterable[Event], operators: int) -> Table:
+    """Each step of the round, and how many of the operators heard of it by webhook, the last of them how late."""
+    table = _table("The round", left=("time (UTC)",), right=("s",))
+    table.add_column("state")
+    table.add_column("webhook")
+    table.add_column("heard", justify="right")
+    table.add_column("slowest", justify="right")
+    heard = defaultdict(list)
+    for event in events:
+        heard[event.name].append(event)
     opened = datetime.fromisoformat(timeline[0]["at"])
-    heard = _heard(events)
     for step in timeline:
-        after = (datetime.fromisoformat(step["at"]) - opened).total_seconds()
-        told = [f"{name} {heard[name]}/{operators}" for name in _EVENTS_OF.get(step["trigger"], ())]
-        table.add_row(f"{after:.2f}", step["state"], step["trigger"].replace("_", " "), ", ".join(told))
+        moment = datetime.fromisoformat(step["at"])
+        names = [name for name in _WEBHOOKS.get(step["trigger"], ()) if name in heard or name.startswith("round.")]
+        table.add_row(
+            f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}",
+            f"{(moment - opened).total_seconds():.2f}",
+            step["state"],
+            "\n".join(names) or f"[dim]({step['trigger'].replace('_', ' ')})[/dim]",
+            "\n".join(f"{len({event.operator_id for event in heard[name]})}/{operators}" for name in names),
+            "\n".join(_slowest(heard[name]) for name in names),
+        )
     return table
 
 
-_EVENTS_OF = {
-    "opened": ("round.opened",),
-    "sales_ended": ("round.sealing",),
-    "recount_agreed": ("round.sealing_deadline", "round.sealed", "round.anchored"),
-    "escrow_complete": ("round.escrowed",),
-    "matching_complete": ("round.drawn",),
-    "tabulations_agreed": ("round.settled",),
-    "close_time": ("round.closed",),
-}
+def _slowest(events: Sequence[Event]) -> str:
+    waits = [(event.received - event.sent_for).total_seconds() for event in events]
+    return f"{max(waits) * 1000:,.0f} ms" if waits else "–"
 
 
-def _heard(events: list[Event]) -> dict[str, int]:
-    by_name: dict[str, set[str]] = defaultdict(set)
-    for event in events:
-        by_name[event.name].add(event.operator_id)
-    return defaultdict(int, {name: len(operators) for name, operators in by_name.items()})
-
-
-def winners_table(winners: dict[str, Any], numbers: dict[str, int]) -> Table:
-    """The numbers drawn, and how many won with each."""
-    table = Table(title="the draw", title_justify="left")
-    for heading in ("tier", "number", "winners", "prize each, USD"):
-        table.add_column(heading, justify="right")
-    share = int(winners["jackpotAmount"]) // winners["jackpotWinnerCount"] if winners["jackpotWon"] else None
-    table.add_row(
-        "jackpot", f"{numbers['jackpotNumber']:,}", str(winners["jackpotWinnerCount"]), usd(share) if share else "–"
-    )
+def draw_table(numbers: Mapping[str, int], winners: Mapping[str, Any]) -> Table:
+    """The numbers drawn, how many tickets had each, and what one of them is paid."""
+    table = _table("The draw", left=("tier",), right=("number", "winners", "prize, USD"))
+    count = winners["jackpotWinnerCount"]
+    share = usd(int(winners["jackpotAmount"]) // count) if count else "–"
+    table.add_row("jackpot", f"{numbers['jackpotNumber']:,}", f"{count:,}", share)
     for tier in winners["subPrizeTiers"]:
         prize = usd(int(tier["winners"][0]["prizeAmount"])) if tier["winners"] else "–"
-        table.add_row(str(tier["tier"]), f"{numbers['bonus' + str(tier['tier'])]:,}", str(tier["count"]), prize)
+        label = f"bonus{tier['tier']}"
+        table.add_row(label, f"{numbers[label]:,}", f"{tier['count']:,}", prize)
     return table
 
 
-def money_table(terms: dict[str, str]) -> Table:
-    """What came in and where it went; the two columns add up to the same."""
-    table = Table(title="the money, USD", title_justify="left", show_footer=True)
-    came = sum(int(terms[name]) for _, name, side in _MONEY if side > 0)
-    went = sum(int(terms[name]) for _, name, side in _MONEY if side < 0)
-    table.add_column("", footer="together")
-    table.add_column("in", justify="right", footer=usd(came))
-    table.add_column("out", justify="right", footer=usd(went))
+def money_table(terms: Mapping[str, str]) -> Table:
+    """What came in and where it went."""
+    table = _table("The money, USD", left=("",), right=("in", "out"))
     for label, name, side in _MONEY:
         amount = usd(int(terms[name]))
-        table.add_row(label, amount if side > 0 else "", amount if side < 0 else "")
+        table.add_row(label, amount if side == "in" else "", amount if side == "out" else "")
+    table.add_section()
+    table.add_row("together", usd(_sum(terms, "in")), usd(_sum(terms, "out")), style="bold")
     return table
 
 
-def adds_up(terms: dict[str, str]) -> bool:
-    """Whether every micro-USDC that came in went somewhere."""
-    return sum(side * int(terms[name]) for _, name, side in _MONEY) == 0
+def _sum(terms: Mapping[str, str], wanted: str) -> int:
+    return sum(int(terms[name]) for _, name, side in _MONEY if side == wanted)
 
 
-def usd(micro: int) -> str:
-    """micro-USDC as dollars with every digit: 1234567890 → 1,234.567890."""
-    return f"{micro // 1_000_000:,}.{micro % 1_000_000:06d}"
+def accounts_table(accounts: Iterable[Account], ticket_price: int, deposit: int) -> Table:
+    """Each operator's balance: its deposit, less its escrow, plus what the round released to it."""
+    table = _table(
+        "The operators, USD", left=("",), right=("winners", "deposit", "− escrow", "+ released", "= balance")
+    )
+    for account in accounts:
+        escrow = account.tickets * ticket_price
+        amounts = (deposit, escrow, account.balance - deposit + escrow, account.balance)
+        table.add_row(account.name, f"{account.winners:,}", *map(usd, amounts))
+    return table
+
+
+def _table(title: str, left: Iterable[str], right: Iterable[str]) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
+    )
+    for heading in left:
+        table.add_column(heading)
+    for heading in right:
+        table.add_column(heading, justify="right")
+    return table

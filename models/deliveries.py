@@ -157,5 +157,5 @@ def counts_by_status(session: Session, round_id: int) -> dict[str, int]:
     rows = session.execute(
         select(Delivery.status, func.count()).where(Delivery.round_id == round_id).group_by(Delivery.status)
     )
-    found = dict(rows.tuples().all())
+    found = {status: count for status, count in rows}  # noqa: C416 - rows are not pairs to a type checker
     return {status.value: found.get(status.value, 0) for status in DeliveryStatus}

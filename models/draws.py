@@ -129,7 +129,8 @@ def wins_of_operator(session: Session, round_id: int, operator_id: str) -> Itera
         .order_by(WinningTicket.ticket_id, WinningTicket.tier),
         execution_options={"yield_per": _STREAM_ROWS},
     )
-    yield from rows.tuples()
+    for ticket_id, tier in rows:  # noqa: UP028 - rows are not pairs to a type checker
+        yield ticket_id, tier
 
 
 def winners_by_tier(

@@ -98,7 +98,7 @@ def amounts_of(session: Session, reference: str) -> dict[str, int]:
         .join(Posting, Posting.id == Entry.posting_id)
         .where(Posting.reference == reference)
     )
-    return dict(rows.tuples().all())
+    return {account: amount for account, amount in rows}  # noqa: C416 - rows are not pairs to a type checker
 
 
 def balance(session: Session, account: str) -> int:

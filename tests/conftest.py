@@ -28,6 +28,13 @@ TOP = Path(__file__).parent.parent
 _TEMPLATE = "template_for_tests"
 _servers = contextlib.ExitStack()
 
+# What every process of a test has unless it is given something else. Made up; they protect nothing.
+SETTINGS = {
+    "ENCRYPTION_KEYS": "dGVzdHMgb25seSwgbm90IGEgc2VjcmV0IGF0IGFsbCE=",
+    "JWT_KEYS": "test:" + "for tests only " * 3,
+    "SANDBOX": "1",
+}
+
 # Failing examples print the line that replays them. HYPOTHESIS_SEED replays a whole run, or varies it.
 hypothesis_settings.register_profile("ours", print_blob=True, deadline=None)
 hypothesis_settings.load_profile("ours")
@@ -36,6 +43,7 @@ hypothesis_settings.load_profile("ours")
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("PYTEST_XDIST_WORKER"):
         return  # The controller started the engines; we inherited the URLs.
+    os.environ.update(SETTINGS)
     seed = os.environ.setdefault("HYPOTHESIS_SEED", str(int.from_bytes(os.urandom(4))))
     config.option.hypothesis_seed = config.option.hypothesis_seed or seed
     if config.option.collectonly:
@@ -92,6 +100,20 @@ def database(template_database: str, monkeypatch: pytest.MonkeyPatch, request: p
     monkeypatch.setenv("DATABASE_URL", url)
     yield url
     _drop(admin, name)
+
+
+@pytest.fixture
+def house(database: str) -> Iterator[None]:
+    """Our own code, in this process, on this test's database. What it remembers of another one is forgotten."""
+    from models import encryption, session, settings
+
+    memories = (settings.settings, session.engine, encryption._fernet)
+    for memory in memories:
+        memory.cache_clear()
+    yield
+    session.engine().dispose()
+    for memory in memories:
+        memory.cache_clear()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ One rule: it is a demonstration only if it can fail. Every claim on the screen i
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
@@ -14,7 +15,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deploy.children import last_lines
@@ -62,22 +63,37 @@ def main() -> int:
 
 def _demonstrate(folder: DataFolder, screen: Screen) -> None:
     logs = folder.path / "logs"
-    screen.step("starting PostgreSQL, Redis, web, worker and scheduler on free ports, in a throw-away folder")
+    screen.step("starting PostgreSQL, Redis, web, worker and scheduler")
     began = time.monotonic()
+    with (
+        _quoting(logs),  # why it would not start
+        coordinator(folder, log_dir=logs, environ=_inherited(os.environ)) as running,
+        _quoting(logs),  # what went wrong then, before stopping adds to the logs
+        Receiver() as receiver,
+    ):
+        pace = Pace.of_a_machine_that_starts_in(time.monotonic() - began)
+        seed = secrets.randbits(32)
+        screen.step(f"ready at {running.base_url}; ticket numbers come from seed {seed}")
+        scene = Scene(running, {"X-Service-Admin-Key": admin_key(running, "demo")}, receiver, screen)
+        companies = onboard(scene, seed)
+        screen.step(f"{OPERATORS} operators: approved, logged in, webhooks registered, deposits paid")
+        round_id = play(scene, companies, pace)
+        check(scene, companies, round_id)
+
+
+class _Quoted(Failure):
+    """A failure together with what the logs say."""
+
+
+@contextlib.contextmanager
+def _quoting(logs: Path) -> Iterator[None]:
+    """Add the end of the logs to a failure: their folder is gone before anybody could look into it."""
     try:
-        with coordinator(folder, log_dir=logs, environ=_inherited(os.environ)) as running:
-            pace = Pace.of_a_machine_that_starts_in(time.monotonic() - began)
-            seed = secrets.randbits(32)
-            screen.step(f"ready at {running.base_url}; ticket numbers come from seed {seed}")
-            with Receiver() as receiver:
-                scene = Scene(running, {"X-Service-Admin-Key": admin_key(running, "demo")}, receiver, screen)
-                companies = onboard(scene, seed)
-                screen.step(f"{OPERATORS} operators applied, were approved, logged in, gave a webhook, paid a deposit")
-                round_id = play(scene, companies, pace)
-                check(scene, companies, round_id)
+        yield
+    except _Quoted:
+        raise
     except (Failure, OSError) as failure:
-        # The folder is gone before anybody could look into it.
-        raise Failure(f"{failure}{_last_words(logs)}") from None
+        raise _Quoted(f"{failure}{_last_words(logs)}") from None
 
 
 def _inherited(environ: Mapping[str, str]) -> dict[str, str]:

@@ -39,8 +39,15 @@ _STAGES = {
     "settleAt": 1.0,
     "closeAt": 1.0,
 }
-# What each state waits for.
-_NEXT = dict(zip(("OPEN", "SEALING", "SEALED", "ESCROWED", "DRAWN", "SETTLED"), _STAGES, strict=True))
+# What each state waits for: the deadline, and what it brings.
+_NEXT = {
+    "OPEN": ("sealAt", "sales end"),
+    "SEALING": ("sealingDeadline", "sealing ends"),
+    "SEALED": ("escrowDeadline", "escrow ends"),
+    "ESCROWED": ("scheduledDrawTime", "the draw is"),
+    "DRAWN": ("settleAt", "it is settled"),
+    "SETTLED": ("closeAt", "it is closed"),
+}
 _SECONDS_TO_START_AT_EASE = 4.0
 _SLOWEST = 3.0
 _LATE = 15.0
@@ -131,7 +138,7 @@ def play(scene: Scene, companies: Sequence[SimulatedOperator], pace: Pace) -> in
     screen = scene.screen
     opened = call("POST", f"{scene.base_url}/api/admin/rounds", scene.admin, json=pace.deadlines(datetime.now(UTC)))
     began, round_id = time.monotonic(), int(opened["id"])
-    screen.step(f"round {round_id} is OPEN, bound to a secret by {opened['seedCommit'][:16]}…")
+    screen.step(f"round {round_id} is OPEN, bound to a secret by {opened['seedCommit'][:12]}…")
     _sell(scene, companies, round_id, opened["oddsRange"])
     _watch(scene, companies, round_id, began + pace.patience)
     return round_id
@@ -169,8 +176,8 @@ def _sell(scene: Scene, companies: Sequence[SimulatedOperator], round_id: int, o
             pass
     seconds = time.monotonic() - began
     scene.screen.step(
-        f"{len(companies)} × {TICKETS:,} tickets and {len(companies)} manifests are in: "
-        f"{seconds:.1f} s, {total / seconds:,.0f} tickets a second"
+        f"{len(companies)} × {TICKETS:,} tickets and {len(companies)} manifests sent: "
+        f"{seconds:.1f} s, {total / seconds:,.0f} a second"
     )
 
 
@@ -194,7 +201,7 @@ def _watch(scene: Scene, companies: Sequence[SimulatedOperator], round_id: int, 
                 raise DemoFailure(f"round {round_id} is still {state}, long after it should have been CLOSED")
             if scene.running.supervisor.wait(0):  # raises with the reason when a process would not stay up
                 raise DemoFailure("the coordinator's processes stopped")
-            waiting(f"round {round_id} is {state}, waiting for {_NEXT[state]} ({now['deadlines'][_NEXT[state]]})")
+            waiting(_awaited(now))
             if waits_to_reveal and state in ("SEALED", "ESCROWED"):
                 _reveal(scene, waits_to_reveal, round_id)
             else:
@@ -226,18 +233,25 @@ def _reveal(scene: Scene, companies: list[SimulatedOperator], round_id: int) -> 
     scene.screen.step(f"{by_webhook} operators learned by webhook that it is sealed{otherwise}: nonces revealed")
 
 
+def _awaited(now: Mapping[str, Any]) -> str:
+    deadline, what = _NEXT[now["state"]]
+    seconds = (datetime.fromisoformat(now["deadlines"][deadline]) - datetime.now(UTC)).total_seconds()
+    when = f"in {seconds:.0f} s" if seconds >= 1 else "any moment"
+    return f"round {now['id']} is {now['state']}, {what} {when}"
+
+
 def _detail(trigger: str, now: Mapping[str, Any]) -> str:
     match trigger:
         case "recount_agreed":
-            return f": {now['totalTickets']:,} tickets recounted, fixed by {now['chainedAnchorHash'][:16]}…"
+            return f": {now['totalTickets']:,} tickets recounted, fixed by {now['chainedAnchorHash'][:12]}…"
         case "escrow_complete":
             return f": {usd(int(now['totalDeposited']))} USDC from {now['escrowedOperatorCount']} operators"
         case "seed_fixed":
             return ", its seed is fixed"
         case "matching_complete":
             numbers = [now["jackpotNumber"], *(now[f"bonus{tier}"] for tier in range(1, 6))]
-            return f": {' · '.join(f'{number:,}' for number in numbers)}, from seed {now['drawSeed'][:16]}…"
+            return f": {' · '.join(f'{number:,}' for number in numbers)}"
         case "tabulations_agreed":
-            return f": counted twice, paid, {now['settlementHash'][:16]}…"
+            return f": counted twice, paid, {now['settlementHash'][:12]}…"
         case _:
             return ""

@@ -31,7 +31,7 @@ _servers = contextlib.ExitStack()
 # What every process of a test has unless it is given something else. Made up; they protect nothing.
 SETTINGS = {
     "ENCRYPTION_KEYS": "dGVzdHMgb25seSwgbm90IGEgc2VjcmV0IGF0IGFsbCE=",
-    "JWT_KEYS": "test:" + "for tests only " * 3,
+    "JWT_KEYS": "test:" + "for tests only " * 5,
     "SANDBOX": "1",
 }
 

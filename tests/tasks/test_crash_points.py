@@ -1,4 +1,4 @@
-"""A process that dies between any two statements, and many that work at once: nothing is lost, nothing is done twice."""
+"""A process that dies between any two statements, many that work at once: nothing is lost, nothing is done twice."""
 
 from __future__ import annotations
 

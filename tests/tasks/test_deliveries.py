@@ -48,7 +48,7 @@ def receiver() -> Iterator[Receiver]:
             self.end_headers()
             self.wfile.write(b"thanks\0")
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

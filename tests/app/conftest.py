@@ -1,0 +1,96 @@
+"""The application under test: the real one, on this test's own database, spoken to as a client does.
+
+Our own modules are imported inside the fixtures: this page may be read before the engines have started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+
+@pytest.fixture
+def application(house: None) -> Flask:
+    from app import create_app
+
+    return create_app()
+
+
+@dataclass
+class Caller:
+    """Somebody with credentials (or none) and a client."""
+
+    client: FlaskClient
+    headers: dict[str, str]
+    id: str = ""
+
+    def get(self, path: str, **kwargs: Any) -> TestResponse:
+        return self.client.get(path, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
+
+    def post(self, path: str, body: Any = None, **kwargs: Any) -> TestResponse:
+        return self._send("POST", path, body, kwargs)
+
+    def put(self, path: str, body: Any = None, **kwargs: Any) -> TestResponse:
+        return self._send("PUT", path, body, kwargs)
+
+    def _send(self, method: str, path: str, body: Any, kwargs: dict[str, Any]) -> TestResponse:
+        if body is not None:
+            kwargs["json"] = body
+        return self.client.open(path, method=method, headers=self.headers | kwargs.pop("headers", {}), **kwargs)
+
+
+@pytest.fixture
+def anybody(application: Flask) -> Caller:
+    return Caller(application.test_client(), {})
+
+
+@pytest.fixture
+def operator(application: Flask) -> Callable[[str], Caller]:
+    """An operator `op_<name>` with an API key."""
+
+    from models.credentials import issue_api_key
+    from models.session import transaction
+    from tests.factories import an_operator
+
+    def make(name: str = "a", funds: int = 10**12) -> Caller:
+        operator_id = an_operator(name, funds)
+        with transaction() as session:
+            key = issue_api_key(session, operator_id)
+        return Caller(application.test_client(), {"X-Service-Key": key}, operator_id)
+
+    return make
+
+
+@pytest.fixture
+def admin(application: Flask) -> Callable[[str], Caller]:
+    """An admin of a role."""
+
+    from models.credentials import AdminRole, issue_admin_key
+    from models.session import transaction
+
+    def make(role: str = "root") -> Caller:
+        with transaction() as session:
+            _, key = issue_admin_key(session, role, AdminRole(role))
+        return Caller(application.test_client(), {"X-Service-Admin-Key": key}, role)
+
+    return make
+
+
+def assert_error(answer: TestResponse, status: int, code: str | None = None) -> dict[str, Any]:
+    """An error as every error is: this status, JSON, a sentence and a code; returns the body."""
+    assert answer.status_code == status, answer.text
+    assert answer.is_json
+    body: dict[str, Any] = answer.get_json()
+    assert isinstance(body["error"], str)
+    assert body["error"]
+    assert isinstance(body["code"], str)
+    assert "Traceback" not in answer.text
+    if code is not None:
+        assert body["code"] == code
+    return body

@@ -73,7 +73,7 @@ def _demonstrate(folder: DataFolder, screen: Screen) -> None:
     ):
         pace = Pace.of_a_machine_that_starts_in(time.monotonic() - began)
         seed = secrets.randbits(32)
-        screen.step(f"ready at {running.base_url}; ticket numbers come from seed {seed}")
+        screen.step(f"ready at {running.base_url}; tickets are made from seed {seed}")
         scene = Scene(running, {"X-Service-Admin-Key": admin_key(running, "demo")}, receiver, screen)
         companies = onboard(scene, seed)
         screen.step(f"{OPERATORS} operators: approved, logged in, webhooks registered, deposits paid")

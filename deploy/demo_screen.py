@@ -25,8 +25,8 @@ class Screen:
     def step(self, text: str) -> None:
         """Say what was just done."""
         # As Text: a square bracket in an answer of the coordinator is not markup.
-        stamp = Text(f"{time.monotonic() - self._start:6.1f} s  ", style="dim")
-        self._console.print(stamp + Text(text))
+        stamp = f"{time.monotonic() - self._start:6.1f} s  "
+        self._console.print(Text.assemble((stamp, "dim"), text))
 
     def table(self, table: Table) -> None:
         """Show a table, set off by an empty line."""

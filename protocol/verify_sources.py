@@ -147,12 +147,12 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
     be read.
     """
     # An HTTP answer reads like a raw stream, though its type does not say so.
-    buffered = io.BufferedReader(cast(io.RawIOBase, stream))
     try:
-        packed = buffered.peek(2)[:2] == b"\x1f\x8b"
-        content = gzip.GzipFile(fileobj=buffered) if packed else buffered
-        while chunk := content.read(CHUNK):
-            yield chunk
+        with io.BufferedReader(cast(io.RawIOBase, stream)) as buffered:
+            packed = buffered.peek(2)[:2] == b"\x1f\x8b"
+            content = gzip.GzipFile(fileobj=buffered) if packed else buffered
+            while chunk := content.read(CHUNK):
+                yield chunk
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
         raise Invalid(f"the compressed data is damaged or ends early ({problem})") from None
     except (OSError, http.client.HTTPException) as problem:

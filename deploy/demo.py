@@ -47,7 +47,7 @@ def main() -> int:
     screen = Screen()
     try:
         with throw_away() as folder:
-            _demonstrate(folder, screen)
+            round_id = _demonstrate(folder, screen)
     except (Failure, OSError) as failure:
         print(f"demo: failed: {failure}", file=sys.stderr, flush=True)
         return 1
@@ -57,11 +57,12 @@ def main() -> int:
     except SystemExit as stop:
         print("demo: stopped, and everything with it", file=sys.stderr, flush=True)
         return stop.code if isinstance(stop.code, int) else 1
-    print("demo: round 1 CLOSED, verified", flush=True)
+    print(f"demo: round {round_id} CLOSED, verified", flush=True)
     return 0
 
 
-def _demonstrate(folder: DataFolder, screen: Screen) -> None:
+def _demonstrate(folder: DataFolder, screen: Screen) -> int:
+    """The whole of it; returns the id of the round, in a fresh database always 1."""
     logs = folder.path / "logs"
     screen.step("starting PostgreSQL, Redis, web, worker and scheduler")
     began = time.monotonic()
@@ -79,6 +80,7 @@ def _demonstrate(folder: DataFolder, screen: Screen) -> None:
         screen.step(f"{OPERATORS} operators: approved, logged in, webhooks registered, deposits paid")
         round_id = play(scene, companies, pace)
         check(scene, companies, round_id)
+        return round_id
 
 
 class _Quoted(Failure):

@@ -193,6 +193,8 @@ def _watch(scene: Scene, companies: Sequence[SimulatedOperator], round_id: int, 
                     scene.screen.step(f"round {round_id} is {step['state']}{_detail(step['trigger'], now)}")
                 shown += 1
             state = now["state"]
+            if state == "CLOSED" and waits_to_reveal:
+                raise DemoFailure(f"round {round_id} was drawn before its operators could reveal their nonces")
             if state == "CLOSED":
                 return
             if state == "FAILED":

@@ -1,15 +1,17 @@
 """Workers killed with -9 in mid-transition, Redis emptied: the round comes at most 10 s late and is the same.
 
-"In mid-transition" is made, not hoped for: the test holds a lock that the transition needs for its timeline, so the
-worker has already changed the round's row, has not committed, and is still there when the signal comes.
+"In mid-transition" is made, not hoped for: the test holds the transition up at a lock, so the worker has already
+changed the round's row, has not committed, and is still there when the signal comes.
 """
+
+from __future__ import annotations
 
 import os
 import random
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import psutil
@@ -22,13 +24,19 @@ from tests.chaos.playing import Lottery, assert_nothing_lost_or_doubled, furnish
 from tests.polling import until
 
 LATE_SECONDS = 10.0
-# What follows a lock taken in this state: the step that is struck, and the states that show it was done.
 STEPS = ("OPEN", "SEALING", "SEALED", "ESCROWED", "DRAWN", "SETTLED")
-WAITING = """
-    SELECT pid FROM pg_stat_activity
-    WHERE wait_event_type = 'Lock' AND application_name = 'coordinator'
-      AND query ILIKE 'insert into round_transitions%%'
+HOLD = """
+    CREATE FUNCTION hold_up() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared(hashtext('hold ' || NEW.from_state::text));
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER hold_up BEFORE INSERT ON round_transitions
+        FOR EACH ROW WHEN (NEW.from_state IS NOT NULL) EXECUTE FUNCTION hold_up();
 """
+WAITING = (
+    "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND query ILIKE 'insert into round_transitions%%'"
+)
 SEEDS = range(1, int(os.environ.get("CHAOS_SEEDS", "3")) + 1)
 
 
@@ -65,43 +73,53 @@ def test_a_scheduler_killed_over_and_over_costs_seconds(running: Coordinator, se
     assert_nothing_lost_or_doubled(lottery, round_id)
 
 
-def play(running: Coordinator, seed: int, struck: list[str] | tuple[str, ...]) -> None:
+def play(running: Coordinator, seed: int, struck: Sequence[str]) -> None:
     """A round in which the step out of each state in ``struck`` is hit by kill -9 and an emptied Redis."""
     print(f"seed {seed}: strikes at {', '.join(struck)}")
     lottery = furnish(running)
     round_id = open_round(lottery, (5, 1, 1, 1, 1, 1))
     take_part(lottery, round_id, seed, tickets=1_000)
-    for state in (one for one in STEPS if one in struck):
-        strike(running, lottery, round_id, state)
+    with closing(Held(lottery, struck)) as held:
+        for state in (one for one in STEPS if one in struck):
+            strike(running, lottery, held, round_id, state)
     until(lambda: state_of(lottery, round_id) == "CLOSED", within=LATE_SECONDS + 6)
     assert_nothing_lost_or_doubled(lottery, round_id)
 
 
-def strike(running: Coordinator, lottery: Lottery, round_id: int, state: str) -> None:
+def strike(running: Coordinator, lottery: Lottery, held: Held, round_id: int, state: str) -> None:
     """Catch the worker in the step out of ``state``, kill it, empty Redis, and see the step done in time."""
-    blocker = lottery.connect()
-    try:
-        with blocker.cursor() as cursor:
-            # In a state that ends at once the lock has to be there before the state is.
-            cursor.execute("LOCK TABLE round_transitions IN SHARE MODE")
-            step_before = STEPS[STEPS.index(state) - 1] if state != "OPEN" else None
-            while True:
-                until(lambda: lottery.rows(WAITING), within=30, what=f"a worker in the step out of {state}")
-                if state_of(lottery, round_id) == state:
-                    break
-                # It is an earlier step that waits: let it pass, and catch the next.
-                assert STEPS.index(state_of(lottery, round_id)) <= STEPS.index(step_before or state)
-                blocker.commit()
-                cursor.execute("LOCK TABLE round_transitions IN SHARE MODE")
-        kill(running, "worker")
-        with redis.Redis.from_url(lottery.redis_url) as doorbell:
-            doorbell.flushall()
-    finally:
-        blocker.rollback()
-        blocker.close()
+    until(lambda: lottery.rows(WAITING), within=40, what=f"a worker in the step out of {state}")
+    assert state_of(lottery, round_id) == state
+    kill(running, "worker")
+    with redis.Redis.from_url(lottery.redis_url) as doorbell:
+        doorbell.flushall()
+    held.let_go(state)
     began = time.monotonic()
     until(lambda: state_of(lottery, round_id) != state, within=LATE_SECONDS, what=f"the step out of {state}")
     print(f"{state}: done {time.monotonic() - began:.1f} s after the strike")
+
+
+class Held:
+    """Holds up the steps out of some states, each in the middle, until it is let go.
+
+    By a trigger of the test's own on the timeline, which a step writes after it changed the round's row: it waits there
+    for an advisory lock that the test holds.
+    """
+
+    def __init__(self, lottery: Lottery, states: Sequence[str]) -> None:
+        self._connection = lottery.connect()
+        self._connection.autocommit = True
+        with self._connection.cursor() as cursor:
+            cursor.execute(HOLD)
+            for state in states:
+                cursor.execute("SELECT pg_advisory_lock(hashtext('hold ' || %s))", (state,))
+
+    def let_go(self, state: str) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(hashtext('hold ' || %s))", (state,))
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 def state_of(lottery: Lottery, round_id: int) -> str:

@@ -27,11 +27,13 @@ from deploy.demo_round import OPERATORS, Pace, Scene, onboard, play
 from deploy.demo_screen import Screen
 from deploy.engines import leave_on_sigterm
 from deploy.failure import Failure
+from deploy.given import refuse_unless_empty
 from deploy.sandbox import admin_key
 
-# What programs need to run at all. Everything else is left out: a demonstration is the same everywhere, and must
-# never touch the database that DATABASE_URL happens to name.
-_INHERITED = ("PATH", "HOME", "USER", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONPATH")
+# What programs need to run at all, and servers to use instead of our own. Every other setting is left out: a
+# demonstration is the same everywhere.
+_SERVERS = ("DATABASE_URL", "REDIS_URL")
+_INHERITED = ("PATH", "HOME", "USER", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONPATH", *_SERVERS)
 _INHERITED_PREFIXES = ("LC_", "LANG")
 
 
@@ -46,6 +48,8 @@ def main() -> int:
         sys.stdout.reconfigure(errors="replace")
     screen = Screen()
     try:
+        # Somebody's database may be named there: the demo plays in an empty one or not at all.
+        refuse_unless_empty(*(os.environ.get(name) for name in _SERVERS))
         with throw_away() as folder:
             round_id = _demonstrate(folder, screen)
     except (Failure, OSError) as failure:

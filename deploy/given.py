@@ -5,6 +5,7 @@ One rule: a wrong or dead server is one clear line naming the variable, and no m
 
 from __future__ import annotations
 
+import contextlib
 from urllib.parse import quote, quote_plus
 
 import psycopg2
@@ -47,6 +48,24 @@ def check_redis(text: str) -> None:
         raise EngineError(f"REDIS_URL: cannot use {shown}: {_one_line(error, settings.get('password'))}") from None
     finally:
         client.close()
+
+
+def refuse_unless_empty(database_url: str | None, redis_url: str | None) -> None:
+    """For whoever would play in them: EngineError when a given server has anything in it already."""
+    if database_url:
+        check_database(database_url)
+        connection = psycopg2.connect(_libpq(make_url(database_url)), connect_timeout=_CONNECT_SECONDS)
+        with contextlib.closing(connection), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+            )
+            if cursor.fetchone() != (0,):
+                raise EngineError("the database that DATABASE_URL names has tables in it: name an empty one, or none")
+    if redis_url:
+        check_redis(redis_url)
+        with redis.Redis.from_url(redis_url) as client:
+            if client.dbsize():
+                raise EngineError("the Redis that REDIS_URL names has keys in it: name an empty one, or none")
 
 
 def _libpq(url: URL) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import requests
 
-from deploy.coordinator import Coordinator
+from deploy.coordinator import Coordinator, here
 from deploy.failure import StartFailure
 from deploy.keys import write_private
 from deploy.procfile import TOP
@@ -78,7 +78,7 @@ def operator(base_url: str, key: str, company: str) -> dict[str, str]:
 def _post(url: str, body: dict[str, str], key: str | None = None) -> dict[str, Any]:
     headers = {} if key is None else {"X-Service-Admin-Key": key}
     try:
-        response = requests.post(url, json=body, headers=headers, timeout=_SECONDS)
+        response = here.post(url, json=body, headers=headers, timeout=_SECONDS)
     except requests.RequestException as error:
         raise StartFailure(f"POST {url}: {type(error).__name__}") from None
     if not response.ok:
@@ -91,7 +91,7 @@ def _kept(file: Path, base_url: str) -> dict[str, Any] | None:
     try:
         content: dict[str, Any] = json.loads(file.read_text())
         headers = {"X-Service-Admin-Key": content["adminKey"]}
-        response = requests.get(f"{base_url}/api/admin/applications", headers=headers, timeout=_SECONDS)
+        response = here.get(f"{base_url}/api/admin/applications", headers=headers, timeout=_SECONDS)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     except requests.RequestException as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import os
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ import pytest
 import requests
 from rich.console import Console
 from rich.table import Table
+from sqlalchemy.engine import make_url
 
 from deploy.demo import _inherited, _last_words
 from deploy.demo_operator import SimulatedOperator
@@ -23,6 +25,8 @@ from deploy.demo_receiver import Event, Receiver
 from deploy.demo_report import Account, accounts_table, draw_table, money_table, timeline_table
 from deploy.demo_round import Pace
 from deploy.demo_screen import Screen, usd
+from deploy.failure import EngineError
+from deploy.given import refuse_unless_empty
 from protocol.webhook import envelope, headers
 
 KEY = "sk_one_secret"
@@ -187,6 +191,12 @@ def test_the_logs_that_complain_are_the_ones_quoted(tmp_path: Path) -> None:
     assert "web.log" not in said
 
 
-def test_no_setting_of_the_surroundings_gets_in() -> None:
+def test_no_setting_of_the_surroundings_but_the_servers_gets_in() -> None:
     given = {"PATH": "/bin", "LANG": "C.UTF-8", "DATABASE_URL": "postgresql://theirs", "FEE_BPS": "1", "HOST": "::"}
-    assert _inherited(given) == {"PATH": "/bin", "LANG": "C.UTF-8"}
+    assert _inherited(given) == {"PATH": "/bin", "LANG": "C.UTF-8", "DATABASE_URL": "postgresql://theirs"}
+
+
+def test_it_does_not_play_in_somebodys_database(template_database: str) -> None:
+    used = make_url(os.environ["DATABASE_URL"]).set(database=template_database)
+    with pytest.raises(EngineError, match="has tables in it"):
+        refuse_unless_empty(used.render_as_string(hide_password=False), None)

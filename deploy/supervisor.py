@@ -45,6 +45,9 @@ class Supervisor:
         self._patience = 25.0
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
         self._started = threading.Event()
+        # Waited for instead of the thread: a signal handler that raises during Thread.join makes Python 3.11 believe
+        # that the thread has ended, and the next join returns at once.
+        self._ended = threading.Event()
         self.failure: str | None = None
 
     def start(self) -> None:
@@ -70,14 +73,14 @@ class Supervisor:
         self._patience = patience
         self._stopping.set()
         if self._thread.ident is not None:
-            self._thread.join()
+            self._ended.wait()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until all have stopped for good; False after `timeout` seconds. StartFailure if we gave up."""
-        self._thread.join(timeout)
-        if self.failure is not None:
+        ended = self._ended.wait(timeout)
+        if self.failure is not None and ended:
             raise StartFailure(self.failure)
-        return not self._thread.is_alive()
+        return ended
 
     def _run(self) -> None:
         try:
@@ -94,6 +97,7 @@ class Supervisor:
         finally:
             self._end_all()
             self._started.set()
+            self._ended.set()
 
     def _end_all(self) -> None:
         deadline = time.monotonic() + self._patience

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,6 +71,27 @@ def test_stopping_does_not_wait_longer_than_the_processes_do(start: Start) -> No
     begun = time.monotonic()
     supervisor.stop(25)
     assert time.monotonic() - begun < 2
+
+
+class Interrupted(Exception):
+    """Stands for what SIGTERM and Ctrl-C raise in the main thread."""
+
+
+def test_a_signal_while_we_wait_does_not_cut_the_draining_short(start: Start) -> None:
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    supervisor = start("worker: sh -c 'trap \"sleep 0.7; exit\" TERM; while :; do sleep 0.05; done'\n")
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        with pytest.raises(Interrupted):
+            supervisor.wait(10)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    begun = time.monotonic()
+    supervisor.stop(10)
+    assert time.monotonic() - begun > 0.5
 
 
 def test_a_process_that_keeps_dying_stops_the_others_with_a_reason(

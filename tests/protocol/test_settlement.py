@@ -168,8 +168,8 @@ def _check_promises(settled: Settlement, rules: Rules, wins: dict[str, tuple[int
         assert settled.prizes == rules.prizes
         assert terms.subPaid == terms.L
     else:
-        assert terms.A - terms.subPaid < sum(counts[1:]) or not terms.A
-        assert terms.reserve1 == 0
+        # Rounding down leaves less than one micro-USDC a win, in the reserve or in the pool.
+        assert terms.reserve1 + terms.P == terms.A - terms.subPaid < sum(counts[1:])
     if terms.reserve1:
         assert terms.pool0 + terms.K == terms.P, "the pool is touched only when the reserve is empty"
     if counts[0] == 0:

@@ -30,9 +30,9 @@ def require_operator() -> None:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     with transaction() as session:
         if key is not None:
-            operator_id, key_id = operator_of_api_key(session, key)
+            operator_id, _ = operator_of_api_key(session, key)
         elif scheme.lower() == "bearer" and token:
-            operator_id, key_id = operator_of_access_token(token.strip())
+            operator_id, _ = operator_of_access_token(token.strip())
         else:
             raise Unauthenticated("send an API key (X-Service-Key) or an access token (Authorization: Bearer)")
         row = session.get(Operator, operator_id)
@@ -40,7 +40,7 @@ def require_operator() -> None:
             raise Unauthenticated("unknown operator")
         if not row.active:
             raise Forbidden("the operator is suspended", code="suspended")
-    g.operator_id, g.operator_key_id = operator_id, key_id
+    g.operator_id = operator_id
 
 
 def current_operator_id() -> str:

@@ -6,7 +6,7 @@ known parameters only; anything else is a clear error before any work is done.
 
 from typing import Any, NoReturn
 
-from flask import Request, request
+from flask import Request
 from flask_smorest import Blueprint as SmorestBlueprint
 from marshmallow import RAISE, Schema, ValidationError
 from webargs.flaskparser import FlaskParser
@@ -64,15 +64,3 @@ class Blueprint(SmorestBlueprint):
     """A blueprint that reads its arguments strictly."""
 
     ARGUMENTS_PARSER = StrictParser()
-
-
-def refuse_unknown_query() -> None:
-    """For endpoints that take no query at all.
-
-    :raises Invalid: there is one.
-    """
-    if request.args:
-        raise Invalid(
-            "this path takes no query parameters",
-            details={name: ["Unknown parameter."] for name in request.args},
-        )

@@ -29,8 +29,7 @@ keepalive = 15
 # Workers prove they live by touching a file. On a disk that stalls, so does the proof.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108
 
-# The application decides how many proxies to believe (TRUSTED_HOPS). Gunicorn itself believes none but
-# those on this machine, and only about the scheme.
+# Gunicorn believes no proxy but those on this machine, and only about the scheme.
 forwarded_allow_ips = os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1,::1")
 
 # Requests are logged by the application, as structured lines with the round and the operator in them.

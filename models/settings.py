@@ -49,7 +49,6 @@ class Settings:
     jwt_keys: tuple[tuple[str, str], ...] = field(repr=False)
     log_level: str
     sdk_docs_url: str
-    trusted_hops: int
     fee_bps: int
     commission_bps: int
     reserve_bps: int
@@ -121,7 +120,6 @@ def _read(env: Env) -> Settings:
         jwt_keys=_jwt_keys(env.list("JWT_KEYS", subcast=str)),
         log_level=env.str("LOG_LEVEL", "INFO").upper(),
         sdk_docs_url=env.str("SDK_DOCS_URL", "/docs"),
-        trusted_hops=env.int("TRUSTED_HOPS", 0, validate=not_negative),
         fee_bps=env.int("FEE_BPS", 500, validate=bps),
         commission_bps=env.int("COMMISSION_BPS", 1_000, validate=bps),
         reserve_bps=env.int("RESERVE_BPS", 400, validate=bps),

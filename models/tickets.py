@@ -132,12 +132,6 @@ def stream_tickets(session: Session, round_id: int, operator_id: str) -> Iterato
         yield cast(Ticket, tuple(row))
 
 
-def count_tickets(session: Session, round_id: int, operator_id: str) -> int:
-    """How many tickets of the operator are on record."""
-    query = text(f"SELECT count(*) FROM {partition(round_id)} WHERE operator_id = :operator")
-    return cast(int, session.execute(query, {"operator": operator_id}).scalar_one())
-
-
 def match_tickets(session: Session, round_id: int, operator_id: str, numbers: Numbers) -> None:
     """Write a row into ``winners`` for every tier that a ticket of the operator won. Done twice, it changes nothing."""
     tiers = "\n".join(

@@ -145,10 +145,13 @@ class _Fields:
 
     def read(self, key: str, convert: Callable[[Any, str], _T]) -> _T:
         path = key if self._path == "bundle" else f"{self._path}.{key}"
+        raw = self.take(key)
         try:
-            return convert(self.take(key), path)
+            return convert(raw, path)
         except Invalid as problem:
-            raise (problem if problem.message.startswith(path) else Invalid(f"{path}: {problem.message}")) from None
+            if problem.message.startswith((f"{path}:", f"{path}.", f"{path}[")):
+                raise
+            raise Invalid(f"{path}: {problem.message}") from None
 
     def maybe(self, key: str, convert: Callable[[Any, str], _T]) -> _T | None:
         return self.read(key, lambda raw, path: None if raw is None else convert(raw, path))

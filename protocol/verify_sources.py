@@ -78,12 +78,11 @@ class Coordinator:
             return _parsed(answer, f"bundle of round {round_id}")
 
     def _open(self, url: str) -> IO[bytes]:
-        # main() lets only http and https through.
-        request = urllib.request.Request(  # noqa: S310
-            url, headers={"Accept-Encoding": "gzip", "User-Agent": USER_AGENT}
-        )
+        headers = {"Accept-Encoding": "gzip", "User-Agent": USER_AGENT}
         for attempt in range(1, TRIES + 1):
             try:
+                # The command line lets only http and https through.
+                request = urllib.request.Request(url, headers=headers)  # noqa: S310
                 answer: IO[bytes] = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)  # noqa: S310
                 return answer
             except urllib.error.HTTPError as refusal:

@@ -152,8 +152,10 @@ def _check_draw(bundle: Bundle) -> Iterator[Check]:
     if bundle.secret is not None:
         same("seedCommit", seed.seed_commit(bundle.round_id, bundle.secret), bundle.seed_commit)
         yield Check("seedCommit")
-    commits = {manifest.operator_id: manifest.nonce_commit for manifest in bundle.manifests}
+    commits = {manifest.operator_id: manifest.nonce_commit for manifest in bundle.effective}
     for operator_id, nonce in bundle.nonces.items():
+        if operator_id not in commits:
+            raise NotVerified(f"nonce of {operator_id}", "its operator is not in the draw")
         computed = seed.nonce_commit(bundle.round_id, operator_id, nonce)
         same(f"nonce of {operator_id}", computed, commits.get(operator_id))
     if bundle.nonces:

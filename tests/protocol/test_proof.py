@@ -89,6 +89,13 @@ def test_a_nonce_that_was_committed_to_and_not_revealed_is_reported() -> None:
     assert "drawSeed" in _difference(_changed(made, seed=make_round(nonces=("opA", "opB")).bundle["seed"]))
 
 
+def test_a_nonce_of_an_operator_that_is_not_in_the_draw_is_found() -> None:
+    made = make_round(nonces=("opA", "opB"), withheld=("opB",), excluded={"opB": "missed_escrow"})
+    assert "nonce of opB not revealed" not in _check(made), "nobody waits for it"
+    counted = make_round(nonces=("opA", "opB"), excluded={"opB": "missed_escrow"})
+    assert _difference(counted) == "nonce of opB: its operator is not in the draw"
+
+
 @pytest.mark.parametrize("state", ["SEALED", "ESCROWED"])
 def test_a_round_not_drawn_yet_is_checked_as_far_as_it_is_public(state: str) -> None:
     names = _check(before_the_draw(make_round(), state))

@@ -11,6 +11,7 @@ from typing import Any
 from flask import Flask, Response, jsonify
 from redis.exceptions import RedisError
 from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 from werkzeug.exceptions import HTTPException, InternalServerError
 
 from protocol.errors import (
@@ -82,6 +83,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(HTTPException, _from_werkzeug)
     app.register_error_handler(OperationalError, _engine_down)
     app.register_error_handler(InterfaceError, _engine_down)
+    app.register_error_handler(PoolExhausted, _engine_down)
     app.register_error_handler(RedisError, _engine_down)
     app.register_error_handler(Exception, _unexpected)
 

@@ -48,6 +48,8 @@ def create_app() -> Flask:
     """
     logs.configure(settings().log_level)
     app = Flask("app", static_folder=None)
+    # A doubled slash is an unknown path, not a redirect: werkzeug's redirects are pages of HTML.
+    app.url_map.merge_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(
         API_TITLE="Lottery Coordinator",

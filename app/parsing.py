@@ -4,9 +4,11 @@ The one rule kept here: a body is strict JSON (UTF-8, no duplicate keys, no NaN)
 known parameters only; anything else is a clear error before any work is done.
 """
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, NoReturn
 
-from flask import Request
+from flask import Request, g, request
 from flask_smorest import Blueprint as SmorestBlueprint
 from marshmallow import RAISE, Schema, ValidationError
 from webargs.flaskparser import FlaskParser
@@ -16,6 +18,8 @@ from protocol.canonical import parse_strict_json
 from protocol.errors import Invalid
 
 __all__ = ["Blueprint", "json_body", "path_number"]
+
+_REFUSED = "the request has fields that cannot be accepted"
 
 
 def json_body(raw: bytes) -> Any:
@@ -39,6 +43,10 @@ class StrictParser(FlaskParser):
 
     DEFAULT_UNKNOWN_BY_LOCATION: dict[str, str | None] = {"json": RAISE, "query": RAISE}
 
+    def load_querystring(self, req: Request, schema: Schema) -> Any:
+        g.query_was_read = True
+        return super().load_querystring(req, schema)
+
     def load_json(self, req: Request, schema: Schema) -> Any:
         if not req.is_json:
             raise UnsupportedMediaType("send JSON with Content-Type: application/json")
@@ -57,10 +65,25 @@ class StrictParser(FlaskParser):
         # webargs wraps the messages in the location's name; a client knows what it sent.
         if isinstance(details, dict) and len(details) == 1 and next(iter(details)) in ("json", "query"):
             details = next(iter(details.values()))
-        raise Invalid("the request has fields that cannot be accepted", details=details)
+        raise Invalid(_REFUSED, details=details)
 
 
 class Blueprint(SmorestBlueprint):
     """A blueprint that reads its arguments strictly."""
 
     ARGUMENTS_PARSER = StrictParser()
+
+    def response(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Document the answer. Every view has one, so this is where a query that none of them reads is refused."""
+        document = super().response(*args, **kwargs)
+
+        def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(view)
+            def strict(*args: Any, **kwargs: Any) -> Any:
+                if request.args and "query_was_read" not in g:
+                    raise Invalid(_REFUSED, details={name: ["Unknown field."] for name in request.args})
+                return view(*args, **kwargs)
+
+            return document(strict)
+
+        return decorate

@@ -4,6 +4,7 @@ from typing import Any
 
 from flask.views import MethodView
 from marshmallow import Schema, fields
+from sqlalchemy.exc import DataError
 
 from app.credentials import admin_actor, require_admin, role_required
 from app.fields import Amount, Filled
@@ -13,6 +14,7 @@ from models.credentials import AdminRole
 from models.deposits import deposit
 from models.operators import operator
 from models.session import transaction
+from protocol.errors import Invalid
 from tasks.bell import Bell, ring_after_commit
 
 blueprint = Blueprint("admin_operators", __name__, url_prefix="/api/admin/operators", description="Operators")
@@ -47,7 +49,13 @@ class Deposits(MethodView):
         amount, reference = body["amountUsdc"], body["reference"]
         with transaction() as session:
             row = operator(session, operator_id)
-            made = deposit(session, row.id, amount, reference)
+            try:
+                made = deposit(session, row.id, amount, reference)
+            except DataError:
+                # The amount is one the form takes; the sum with what is on the books already no bigint holds.
+                raise Invalid(
+                    "the deposit cannot be booked", details={"amountUsdc": ["More than the ledger can hold."]}
+                ) from None
             if made.new:
                 record(
                     session,

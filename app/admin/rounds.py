@@ -18,7 +18,7 @@ from models.deliveries import counts_by_status
 from models.draws import Draw
 from models.operators import active_operator_ids, unknown_or_inactive
 from models.participation import participations
-from models.rounds import Round, hold_round, request_abort, round_by_id, timeline_of
+from models.rounds import Round, request_abort, round_by_id, timeline_of
 from models.session import database_now, transaction
 from models.settings import settings
 from protocol.errors import Conflict, Invalid
@@ -32,6 +32,7 @@ blueprint.before_request(require_admin)
 
 SHORTEST_SALES = timedelta(minutes=1)
 FURTHEST = timedelta(days=366)
+_TOO_FAR = "More than a year ahead."
 
 
 class OpenRoundSchema(Schema):
@@ -124,7 +125,9 @@ class FailRound(MethodView):
     def post(self, body: dict[str, str], round_id: str) -> dict[str, Any]:
         """Ask for a round to be failed and refunded; a worker does it at once. Not possible once it is drawn."""
         with transaction() as session:
-            row = hold_round(session, path_number(round_id))
+            row = round_by_id(session, path_number(round_id))
+            # Alone from the start: two who shared the row and then both wrote to it would wait for each other.
+            session.refresh(row, with_for_update={"key_share": True})
             if (row.state, Trigger.ABORTED) not in TRANSITIONS:
                 raise Conflict(f"a round that is {row.state.value} cannot be failed any more", code="wrong_state")
             request_abort(session, row.id, body["reason"])
@@ -147,6 +150,10 @@ def _invited(session: Session, wanted: list[str] | None) -> list[str]:
 
 
 def _checked(body: dict[str, Any], now: datetime) -> Deadlines:
+    # Before anything is added to them: the calendar ends with the year 9999.
+    far = {name: at for name, at in body.items() if isinstance(at, datetime) and at > now + FURTHEST}
+    if far:
+        raise Invalid("the deadlines cannot be accepted", details={name: [_TOO_FAR] for name in far})
     settle_at = body["settleAt"] or body["scheduledDrawTime"] + timedelta(seconds=settings().settle_after_seconds)
     close_at = body["closeAt"] or settle_at + timedelta(seconds=settings().close_after_seconds)
     moments = {
@@ -162,7 +169,7 @@ def _checked(body: dict[str, Any], now: datetime) -> Deadlines:
     if moments["sealAt"] < earliest:
         wrong["sealAt"] = [f"Too early: {format_timestamp(earliest)} at the soonest."]
     if close_at > now + FURTHEST:
-        wrong["closeAt"] = ["More than a year ahead."]
+        wrong["closeAt"] = [_TOO_FAR]
     names = list(moments)
     for before, after in pairwise(names):
         if moments[after] < moments[before]:

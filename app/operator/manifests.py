@@ -14,6 +14,7 @@ from app.parsing import Blueprint
 from models.participation import Manifest, Participation, participation
 from models.rounds import Round, hold_round, note_event
 from models.session import database_now, transaction
+from protocol.canonical import is_hash
 from protocol.errors import Conflict, Forbidden, Invalid
 from protocol.lifecycle import State, Trigger, transition
 from protocol.manifest import contradictions, manifest_hash, read_manifest
@@ -71,7 +72,7 @@ class Manifests(MethodView):
                 "the manifest cannot be accepted",
                 details={"manifestHash": ["Not the SHA-256 of manifestJson's bytes."]},
             )
-        claims = read_manifest(body["manifestJson"])
+        claims = _claims(body["manifestJson"])
         with transaction() as session:
             row = hold_round(session, round_id)
             part = participation(session, round_id, operator_id)
@@ -82,6 +83,19 @@ class Manifests(MethodView):
             elif recorded.manifest_hash != body["manifestHash"]:
                 raise Conflict("another manifest of yours is on record for this round", code="manifest_conflict")
             return _accepted(session, row)
+
+
+def _claims(manifest_json: str) -> dict[str, Any]:
+    try:
+        claims = read_manifest(manifest_json)
+    except Invalid as error:
+        raise Invalid("the manifest cannot be accepted", details={"manifestJson": [error.message]}) from None
+    # A root that is no hash, null included, would be on record with a round that nobody could verify.
+    if "ticketsRoot" in claims and not is_hash(claims["ticketsRoot"]):
+        raise Invalid(
+            "the manifest cannot be accepted", details={"manifestJson": ["ticketsRoot is 64 lowercase hex digits"]}
+        )
+    return claims
 
 
 def _record(session: Session, part: Participation, body: dict[str, Any], claims: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from app.parsing import Blueprint
 from app.resources.operators import OwnProfileSchema, own_profile
 from models.operators import operator, record_heartbeat
 from models.session import transaction
+from protocol.errors import Invalid
 from protocol.timestamps import format_timestamp
 from tasks.addresses import LONGEST_URL, check_destination
 
@@ -72,7 +73,10 @@ class Webhook(MethodView):
     def put(self, body: dict[str, str]) -> dict[str, Any]:
         """Register where events are sent. The address must be public (https); its host is resolved now."""
         # Before the transaction: no session stays open while a name is resolved.
-        check_destination(body["url"])
+        try:
+            check_destination(body["url"])
+        except Invalid as error:
+            raise Invalid(error.message, code=error.code, details={"url": [error.message]}) from None
         with transaction() as session:
             operator(session, current_operator_id()).webhook_url = body["url"]
         return {"success": True, "operatorId": current_operator_id(), "webhookUrl": body["url"]}

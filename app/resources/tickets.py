@@ -13,11 +13,11 @@ from marshmallow import RAISE, Schema, ValidationError, fields
 from msgspec import Meta, Struct
 
 from app.errors import BadRequest, TooLarge, UnsupportedMediaType
-from app.fields import Truth, Whole, identifier
+from app.fields import LARGEST_SAFE, Truth, Whole, identifier
 from app.parsing import json_body
 from models.tickets import Ticket
 from protocol.errors import Invalid
-from protocol.identifiers import IDENTIFIER_PATTERN
+from protocol.identifiers import IDENTIFIER_PATTERN, is_identifier
 
 LARGEST_BATCH = 50_000
 LARGEST_BODY = 16 * 1024 * 1024
@@ -74,11 +74,16 @@ class _Ticket(Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Batch(Struct, forbid_unknown_fields=True):
-    roundId: Annotated[int, Meta(ge=1)]
+    roundId: Annotated[int, Meta(ge=1, le=LARGEST_SAFE)]
     tickets: list[_Ticket]
 
 
 _decoder = msgspec.json.Decoder(_Batch)
+
+# msgspec takes the last of two equal keys; we take neither. No name or value that it accepts here has a quotation
+# mark inside, so their number tells whether there was any key more than there should be.
+_QUOTES = 2 * len(_Batch.__struct_fields__)
+_QUOTES_OF_A_TICKET = 2 * (len(_Ticket.__struct_fields__) + 1)
 
 
 def read_batch(request: Request) -> tuple[int, list[Ticket]]:
@@ -91,20 +96,26 @@ def read_batch(request: Request) -> tuple[int, list[Ticket]]:
     if not request.is_json:
         raise UnsupportedMediaType("send JSON with Content-Type: application/json")
     request.max_content_length = LARGEST_BODY
-    body = _inflated(request.get_data(cache=False), request.headers.get("Content-Encoding", "identity"))
+    body = _inflated(request.get_data(cache=False), request.headers.get("Content-Encoding", "identity").lower())
     try:
         batch = _decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise _explained(body) from None
-    if not 1 <= len(batch.tickets) <= LARGEST_BATCH:
-        message = f"A batch has 1 to {LARGEST_BATCH} tickets."
-        raise Invalid("the batch cannot be accepted", details={"tickets": [message]})
+    if body.count(b'"') != _QUOTES + len(batch.tickets) * _QUOTES_OF_A_TICKET:
+        raise _explained(body)
+    _refuse_wrong_size(batch.tickets)
     tickets: list[Ticket] = [
         (t.ticketId, t.jackpotNumber, t.bonus1, t.bonus2, t.bonus3, t.bonus4, t.bonus5, t.isQuickPick)
         for t in batch.tickets
     ]
     _refuse_repeated(tickets)
     return batch.roundId, tickets
+
+
+def _refuse_wrong_size(batch: list[Any]) -> None:
+    if not 1 <= len(batch) <= LARGEST_BATCH:
+        message = f"A batch has 1 to {LARGEST_BATCH} tickets."
+        raise Invalid("the batch cannot be accepted", details={"tickets": [message]})
 
 
 def refuse_beyond_odds(tickets: list[Ticket], odds_range: int) -> None:
@@ -173,6 +184,9 @@ def _refused(faults: list[dict[str, Any]]) -> Invalid:
 def _explained(body: bytes) -> Exception:
     """Why the fast path refused a batch, in the words of the schema."""
     parsed = json_body(body)
+    if isinstance(parsed, dict) and isinstance(parsed.get("tickets"), list):
+        # The schema takes its time over each ticket: never over more of them than a batch may have.
+        _refuse_wrong_size(parsed["tickets"])
     try:
         TicketBatchSchema().load(parsed)
     except ValidationError as error:
@@ -187,11 +201,17 @@ def _explained(body: bytes) -> Exception:
     faults = [
         {
             "index": index,
-            "ticketId": sent[index].get("ticketId") if isinstance(sent[index], dict) else None,
-            "field": field,
+            "ticketId": _named(sent[index]),
+            "field": None if field == "_schema" else field,
             "error": " ".join(said) if isinstance(said, list) else str(said),
         }
         for index, about in sorted(by_ticket.items())
         for field, said in (about.items() if isinstance(about, dict) else [(None, about)])
     ]
     return _refused(faults)
+
+
+def _named(ticket: Any) -> str | None:
+    """A ticket's id, where it has one: what is none is not sent back, once for every fault, at any length."""
+    ticket_id = ticket.get("ticketId") if isinstance(ticket, dict) else None
+    return ticket_id if is_identifier(ticket_id) else None

@@ -13,7 +13,8 @@ from app.admin import rounds as admin_rounds
 from app.operator import manifests, profile, tickets
 from app.operator import rounds as operator_rounds
 from app.ops import ops
-from app.public import applications, draws, proofs, rounds
+from app.public import applications, draws, jackpot, proofs, rounds, statistics
+from app.public import operators as public_operators
 from app.version import VERSION
 from models import tables
 from models.settings import settings
@@ -28,6 +29,9 @@ BLUEPRINTS = (
     rounds.blueprint,
     draws.blueprint,
     proofs.blueprint,
+    jackpot.blueprint,
+    statistics.blueprint,
+    public_operators.blueprint,
     applications.blueprint,
     auth.blueprint,
     tickets.blueprint,

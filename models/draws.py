@@ -18,6 +18,7 @@ from sqlalchemy import (
     case,
     func,
     select,
+    union_all,
     update,
 )
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -137,21 +138,27 @@ def winners_by_tier(
     session: Session, round_id: int, tiers: Iterable[int], limit: int, offset: int
 ) -> dict[int, list[WinningTicket]]:
     """Winners of each tier in the order they are hashed, ``limit`` of each from ``offset`` on: one query for all."""
-    place = func.row_number().over(
-        partition_by=WinningTicket.tier, order_by=(WinningTicket.operator_id, WinningTicket.ticket_id)
-    )
     wanted = list(tiers)
-    ranked = (
-        select(WinningTicket, place.label("place"))
-        .where(WinningTicket.round_id == round_id, WinningTicket.tier.in_(wanted))
+    # One walk along the primary key for each tier: no more rows are read than are shown or skipped.
+    pages = [
+        select(WinningTicket)
+        .where(WinningTicket.round_id == round_id, WinningTicket.tier == tier)
+        .order_by(WinningTicket.operator_id, WinningTicket.ticket_id)
+        .limit(limit)
+        .offset(offset)
         .subquery()
-    )
+        for tier in wanted
+    ]
     listed: dict[int, list[WinningTicket]] = {tier: [] for tier in wanted}
-    aliased_row = select(WinningTicket).from_statement(
-        select(ranked)
-        .where(ranked.c.place > offset, ranked.c.place <= offset + limit)
-        .order_by(ranked.c.tier, ranked.c.place)
-    )
-    for winner in session.scalars(aliased_row):
+    for winner in session.scalars(select(WinningTicket).from_statement(union_all(*(select(page) for page in pages)))):
         listed[winner.tier].append(winner)
     return listed
+
+
+def drawn(session: Session, limit: int, offset: int) -> list[Draw]:
+    """A page of the draws that are public, newest first."""
+    return list(
+        session.scalars(
+            select(Draw).where(Draw.drawn_at.is_not(None)).order_by(Draw.round_id.desc()).limit(limit).offset(offset)
+        )
+    )

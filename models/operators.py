@@ -70,6 +70,11 @@ def operator(session: Session, operator_id: str) -> Operator:
     return row
 
 
+def operators(session: Session) -> list[Operator]:
+    """Every operator, in the order in which they were registered."""
+    return list(session.scalars(select(Operator).order_by(Operator.registered_at, Operator.id)))
+
+
 def active_operator_ids(session: Session) -> list[str]:
     """Ids of the operators that may take part, in byte order."""
     return list(session.scalars(select(Operator.id).where(Operator.active).order_by(Operator.id)))

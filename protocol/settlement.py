@@ -202,7 +202,7 @@ def settlement_terms(
     # 1. Sub-prizes: in full if the reserve and then the pool can pay them, otherwise all cut alike.
     owed = sum(count * prize for count, prize in zip(counts[1:], rules.prizes, strict=True))
     available = reserve0 + to_reserve + pool0 + to_pool
-    prizes = rules.prizes if owed <= available else _cut(rules.prizes, available, owed)
+    prizes = prizes_paid(rules, owed, available)
     sub_paid = sum(count * prize for count, prize in zip(counts[1:], prizes, strict=True))
     from_reserve = min(sub_paid, reserve0 + to_reserve)
     pool = pool0 + to_pool - (sub_paid - from_reserve)
@@ -295,8 +295,13 @@ def settlement_hash(proof: Mapping[str, Any]) -> str:
     return hash_object(dict(proof))
 
 
-def _cut(prizes: Five, available: int, owed: int) -> Five:
-    first, second, third, fourth, fifth = (prize * available // owed for prize in prizes)
+def prizes_paid(rules: Rules, owed: int, available: int) -> Five:
+    """What one win of tiers 1 to 5 is paid (docs/protocol.md, section 7): what the rules promise, or less, in
+    proportion, when more is `owed` (`L`) than is `available` (`A`). All in micro-USDC.
+    """
+    if owed <= available:
+        return rules.prizes
+    first, second, third, fourth, fifth = (prize * available // owed for prize in rules.prizes)
     return first, second, third, fourth, fifth
 
 

@@ -1,4 +1,4 @@
-"""``GET /api/public/draw…``: a draw and its winners, by draw id or round id."""
+"""``GET /api/public/draw…``, ``/sub-prizes`` and ``/history``: draws and their winners, by draw id or round id."""
 
 from typing import Any
 
@@ -9,19 +9,25 @@ from sqlalchemy.orm import Session
 from app.parsing import Blueprint, path_number
 from app.resources.draws import (
     DrawSchema,
+    HistorySchema,
+    SubPrizesSchema,
     WinnersQuerySchema,
     WinnersSchema,
+    breakdown_winner,
     draw_detail,
     draw_id,
+    draw_summary,
     winner,
 )
-from models.draws import Draw, winners_by_tier
-from models.rounds import Round
+from app.resources.paging import paging
+from models.draws import Draw, WinningTicket, drawn, winners_by_tier
+from models.rounds import Round, round_by_id
 from models.session import transaction
 from protocol.errors import NotFound
 from protocol.lifecycle import DRAWN_STATES
+from protocol.settlement import prizes_paid
 
-blueprint = Blueprint("public_draws", __name__, url_prefix="/api/public/draw", description="Draws and winners")
+blueprint = Blueprint("public_draws", __name__, url_prefix="/api/public", description="Draws and winners")
 
 
 def public_draw(session: Session, any_id: str) -> Draw:
@@ -40,7 +46,7 @@ def public_draw(session: Session, any_id: str) -> Draw:
     return found
 
 
-@blueprint.route("/<any_id>")
+@blueprint.route("/draw/<any_id>")
 class OneDraw(MethodView):
     """One draw."""
 
@@ -51,7 +57,7 @@ class OneDraw(MethodView):
             return draw_detail(public_draw(session, any_id))
 
 
-@blueprint.route("/<any_id>/winners")
+@blueprint.route("/draw/<any_id>/winners")
 class Winners(MethodView):
     """The winners of a draw."""
 
@@ -59,11 +65,9 @@ class Winners(MethodView):
     @blueprint.response(200, WinnersSchema)
     def get(self, query: dict[str, int | None], any_id: str) -> dict[str, Any]:
         """Winning tickets tier by tier; counts are of all of them, whatever the page."""
-        chosen = query["tier"]
-        tiers = [chosen] if chosen else [1, 2, 3, 4, 5]
         with transaction() as session:
             draw = public_draw(session, any_id)
-            rows = winners_by_tier(session, draw.round_id, tiers, query["limit"] or 1, query["offset"] or 0)
+            rows = _page(session, draw, query)
         counts = draw.winner_counts or [0] * 6
         return {
             "drawId": draw_id(draw.round_id),
@@ -72,7 +76,56 @@ class Winners(MethodView):
             "jackpotWinnerCount": counts[0],
             "jackpotAmount": str(draw.jackpot_amount),
             "subPrizeTiers": [
-                {"tier": tier, "winners": [winner(row) for row in rows[tier]], "count": counts[tier]} for tier in tiers
+                {"tier": tier, "winners": [winner(row) for row in won], "count": counts[tier]}
+                for tier, won in rows.items()
             ],
             "totalSubPrizeWinners": sum(counts[1:]),
         }
+
+
+@blueprint.route("/sub-prizes/<any_id>")
+class SubPrizes(MethodView):
+    """What the sub-prizes of a draw pay."""
+
+    @blueprint.arguments(WinnersQuerySchema, location="query")
+    @blueprint.response(200, SubPrizesSchema)
+    def get(self, query: dict[str, int | None], any_id: str) -> dict[str, Any]:
+        """Sub-prizes tier by tier, with what each tier pays and until when a prize can be claimed."""
+        with transaction() as session:
+            draw = public_draw(session, any_id)
+            rules = round_by_id(session, draw.round_id).parsed_rules
+            rows = _page(session, draw, query)
+        counts, terms = draw.winner_counts or [0] * 6, draw.terms or {}
+        prizes = prizes_paid(rules, int(terms["L"]), int(terms["A"]))
+        return {
+            "drawId": draw_id(draw.round_id),
+            "tiers": [
+                {
+                    "tier": tier,
+                    "winnerCount": counts[tier],
+                    "totalPayout": str(counts[tier] * prizes[tier - 1]),
+                    "winners": [breakdown_winner(row) for row in won],
+                }
+                for tier, won in rows.items()
+            ],
+            "totalWinners": sum(counts[1:]),
+        }
+
+
+@blueprint.route("/history")
+class History(MethodView):
+    """All draws."""
+
+    @blueprint.arguments(paging(20), location="query")
+    @blueprint.response(200, HistorySchema)
+    def get(self, query: dict[str, int]) -> dict[str, Any]:
+        """A page of draws, newest first."""
+        with transaction() as session:
+            draws = [draw_summary(draw) for draw in drawn(session, **query)]
+        return {"draws": draws, "count": len(draws), **query}
+
+
+def _page(session: Session, draw: Draw, query: dict[str, int | None]) -> dict[int, list[WinningTicket]]:
+    chosen = query["tier"]
+    tiers = [chosen] if chosen else [1, 2, 3, 4, 5]
+    return winners_by_tier(session, draw.round_id, tiers, query["limit"] or 1, query["offset"] or 0)

@@ -63,6 +63,38 @@ class WinnersSchema(Schema):
     totalSubPrizeWinners = fields.Integer(required=True)
 
 
+class BreakdownWinnerSchema(WinnerSchema):
+    """A winning ticket in the sub-prize breakdown; unclaimed by ``claimDeadline``, its prize falls back."""
+
+    claimDeadline = fields.String(required=True)
+
+
+class BreakdownTierSchema(Schema):
+    """One tier: how many won, what they are paid together (micro-USDC), and a page of them."""
+
+    tier = fields.Integer(required=True)
+    winnerCount = fields.Integer(required=True)
+    totalPayout = fields.String(required=True)
+    winners = fields.List(fields.Nested(BreakdownWinnerSchema), required=True)
+
+
+class SubPrizesSchema(Schema):
+    """The sub-prizes of a draw."""
+
+    drawId = fields.String(required=True)
+    tiers = fields.List(fields.Nested(BreakdownTierSchema), required=True)
+    totalWinners = fields.Integer(required=True)
+
+
+class HistorySchema(Schema):
+    """A page of draws, newest first."""
+
+    draws = fields.List(fields.Nested(DrawSummarySchema), required=True)
+    count = fields.Integer(required=True)
+    limit = fields.Integer(required=True)
+    offset = fields.Integer(required=True)
+
+
 class WinnersQuerySchema(Schema):
     """Which winners: of one tier or of all, ``limit`` a tier, from ``offset`` on."""
 
@@ -103,3 +135,9 @@ def winner(row: WinningTicket) -> dict[str, Any]:
         "prizeAmount": str(row.prize_usdc),
         "claimed": row.claimed_at is not None,
     }
+
+
+def breakdown_winner(row: WinningTicket) -> dict[str, Any]:
+    """A winning ticket in the sub-prize breakdown."""
+    assert row.claim_deadline is not None  # written when the round becomes DRAWN, before anybody sees it
+    return {**winner(row), "claimDeadline": format_timestamp(row.claim_deadline)}

@@ -233,7 +233,7 @@ def test_a_drawn_round_shows_its_draw_winners_tickets_and_proof(
 ) -> None:
     callers = [operator("a"), operator("b")]
     round_id = a_round([caller.id for caller in callers])
-    take_part(round_id, [caller.id for caller in callers], tickets=400)
+    take_part(round_id, [caller.id for caller in callers], tickets=1_500)
     take_to(round_id, State.CLOSED)
     draw = anybody.get("/api/public/draw/1").get_json()
     assert draw == anybody.get("/api/public/draw/draw_1").get_json()
@@ -257,9 +257,9 @@ def test_a_drawn_round_shows_its_draw_winners_tickets_and_proof(
     answer = anybody.get("/api/public/rounds/1/tickets/op_b")
     assert answer.headers["Content-Encoding"] == "gzip"
     lines = gzip.decompress(answer.data).decode().splitlines()
-    assert len(lines) == 400
+    assert len(lines) == 1_500
     assert lines == sorted(lines, key=lambda line: json.loads(line)["ticketId"])
-    assert anybody.get("/api/public/rounds/1").get_json()["totalDeposited"] == str(800 * PRICE)
+    assert anybody.get("/api/public/rounds/1").get_json()["totalDeposited"] == str(3_000 * PRICE)
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.SEALING, State.ESCROWED, State.DRAWN, State.SETTLED, State.CLOSED])

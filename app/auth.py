@@ -7,7 +7,7 @@ from flask.views import MethodView
 from marshmallow import Schema, fields
 from sqlalchemy.orm import Session
 
-from app.fields import Text
+from app.fields import Text, Whole
 from app.parsing import Blueprint
 from app.tokens import LIFETIME_SECONDS, issue_access_token
 from models.credentials import issue_refresh_token, operator_of_api_key, spend_refresh_token
@@ -35,7 +35,7 @@ class TokensSchema(Schema):
 
     accessToken = fields.String(required=True)
     refreshToken = fields.String(required=True)
-    expiresIn = fields.Integer(required=True)
+    expiresIn = Whole(lowest=1, required=True)
 
 
 class SuccessSchema(Schema):

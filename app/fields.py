@@ -4,24 +4,37 @@ The one rule kept here: no coercion. A number is a JSON number, a boolean a JSON
 PostgreSQL can store.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from marshmallow import ValidationError, fields
-from marshmallow.validate import Length, Range, Regexp
+from marshmallow import Schema, ValidationError, fields
+from marshmallow.validate import Length, OneOf, Range, Regexp
 
 from protocol.identifiers import IDENTIFIER_PATTERN
+from protocol.lifecycle import State
 
 LARGEST_SAFE = 2**53 - 1
 """The largest whole number that every JSON reader keeps exact."""
+LARGEST_ODDS_RANGE = 3_000_000_000
+"""The last rung of the odds ladder (interface section 2.5)."""
+
+
+def described(kwargs: dict[str, Any], **facts: Any) -> dict[str, Any]:
+    """A field's arguments with facts for its schema that marshmallow has no validator for."""
+    return {**kwargs, "metadata": {**facts, **kwargs.get("metadata", {})}}
 
 
 class Text(fields.String):
     """A string without NUL and without half of a surrogate pair, at most ``longest`` characters (default 1,000)."""
 
+    SHAPE = r"^[^\u0000]*$"
+
     def __init__(self, *, longest: int = 1_000, shortest: int = 0, **kwargs: Any) -> None:
-        validate = [Length(min=shortest, max=longest), *kwargs.pop("validate", ())]
-        super().__init__(validate=validate, **kwargs)
+        rules = kwargs.pop("validate", ())
+        if not any(isinstance(rule, Regexp) for rule in rules):
+            kwargs = described(kwargs, pattern=self.SHAPE)
+        super().__init__(validate=[Length(min=shortest, max=longest), *rules], **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -32,6 +45,8 @@ class Text(fields.String):
 
 class Filled(Text):
     """A string that holds more than blanks."""
+
+    SHAPE = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -71,6 +86,9 @@ class Truth(fields.Boolean):
 class Amount(fields.String):
     """micro-USDC as a decimal string, from 1 to 2⁶³−1."""
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**described(kwargs, pattern="^[1-9][0-9]{0,18}$"))
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
         usable = text.isascii() and text.isdigit() and not text.startswith("0") and len(text) <= 19
@@ -84,6 +102,9 @@ class Amount(fields.String):
 
 class Moment(fields.String):
     """An ISO 8601 timestamp with its offset; shown in UTC with ``Z`` and milliseconds."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**described(kwargs, format="date-time"))
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -103,6 +124,52 @@ def identifier(**kwargs: Any) -> Text:
     return Text(longest=64, validate=[rule], **kwargs)
 
 
+def ethereum_address(**kwargs: Any) -> Text:
+    """A field for an Ethereum address."""
+    rule = Regexp(r"^0x[0-9a-fA-F]{40}\Z", error="Not 0x and 40 hex digits.")
+    return Text(longest=42, validate=[rule], **kwargs)
+
+
 def hex_hash(**kwargs: Any) -> Text:
     """A field for a SHA-256 in hex."""
     return Text(longest=64, validate=[Regexp("^[0-9a-f]{64}\\Z", error="Not 64 lowercase hex digits.")], **kwargs)
+
+
+class Shown(fields.String):
+    """A timestamp as we show it: UTC with ``Z`` and milliseconds (``protocol.timestamps``)."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        shape = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"
+        super().__init__(**described(kwargs, format="date-time", pattern=shape))
+
+
+class Micro(fields.String):
+    """An amount as we show large ones: micro-USDC as a decimal string, from 0 on."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**described(kwargs, pattern="^(0|[1-9][0-9]*)$"))
+
+
+class AsIs(fields.Nested):
+    """A nested object that is shown exactly as it is on record; the schema says what that looks like."""
+
+    def _serialize(self, nested_obj: Any, attr: Any, obj: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        return nested_obj
+
+
+class OneKindOf(fields.Field):
+    """A value that looks as one of several schemas says; shown exactly as it is."""
+
+    def __init__(self, *kinds: type[Schema], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.kinds = kinds
+
+
+def one_of(values: Iterable[str], **kwargs: Any) -> fields.String:
+    """A field for one of a few words."""
+    return fields.String(validate=OneOf([str(value) for value in values]), **kwargs)
+
+
+def round_state(example: str = "CLOSED", **kwargs: Any) -> fields.String:
+    """A field for a round's state; ``example`` is the one its documentation shows."""
+    return one_of(State, **described({"required": True, **kwargs}, examples=[example]))

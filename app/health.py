@@ -8,6 +8,7 @@ from marshmallow import Schema, fields
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.fields import Shown, one_of
 from app.parsing import Blueprint
 from app.version import VERSION
 from models.schema import schema_fault
@@ -22,16 +23,23 @@ blueprint = Blueprint("health", __name__, description="Is the service up")
 class HealthSchema(Schema):
     """Alive: the process answers."""
 
-    status = fields.String(required=True)
+    status = one_of(["ok"], required=True)
     version = fields.String(required=True)
-    timestamp = fields.String(required=True)
+    timestamp = Shown(required=True)
+
+
+class ChecksSchema(Schema):
+    """What was asked, and ``ok`` or what is wrong with it."""
+
+    database = fields.String(required=True)
+    redis = fields.String(required=True)
 
 
 class ReadySchema(Schema):
     """Ready: the engines answer and the schema is the one this version needs."""
 
-    status = fields.String(required=True)
-    checks = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
+    status = one_of(["ready"], required=True)
+    checks = fields.Nested(ChecksSchema, required=True)
 
 
 @blueprint.route("/health")

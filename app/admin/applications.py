@@ -4,11 +4,10 @@ from typing import Any
 
 from flask.views import MethodView
 from marshmallow import Schema, fields
-from marshmallow.validate import OneOf
 from sqlalchemy import select
 
 from app.credentials import admin_actor, require_admin, role_required
-from app.fields import Text
+from app.fields import Text, Whole, identifier, one_of
 from app.parsing import Blueprint
 from app.resources.applications import ApplicationStatusSchema, status_view
 from models.applications import Application, ApplicationStatus, review
@@ -29,23 +28,23 @@ class ReviewSchema(Schema):
 class ReviewedSchema(Schema):
     """The decision; the API key of an approved operator is shown only here."""
 
-    applicationId = fields.String(required=True)
-    status = fields.String(required=True)
-    operatorId = fields.String(required=True, allow_none=True)
+    applicationId = identifier(required=True)
+    status = one_of([ApplicationStatus.APPROVED, ApplicationStatus.REJECTED], required=True)
+    operatorId = identifier(required=True, allow_none=True)
     apiKey = fields.String(required=True, allow_none=True)
 
 
 class ApplicationsQuerySchema(Schema):
     """Which applications."""
 
-    status = fields.String(validate=OneOf([status.value for status in ApplicationStatus]), load_default=None)
+    status = one_of(ApplicationStatus, load_default=None)
 
 
 class ApplicationListSchema(Schema):
     """Applications, newest first (the last 200)."""
 
     applications = fields.List(fields.Nested(ApplicationStatusSchema), required=True)
-    count = fields.Integer(required=True)
+    count = Whole(required=True)
 
 
 @blueprint.route("")

@@ -7,7 +7,7 @@ from marshmallow import Schema, fields
 from sqlalchemy.exc import DataError
 
 from app.credentials import admin_actor, require_admin, role_required
-from app.fields import Amount, Filled
+from app.fields import Amount, Filled, Micro, identifier
 from app.parsing import Blueprint
 from models.audit import record
 from models.credentials import AdminRole
@@ -31,9 +31,9 @@ class DepositSchema(Schema):
 class DepositedSchema(Schema):
     """The deposit on record and the operator's balance (micro-USDC)."""
 
-    operatorId = fields.String(required=True)
-    amountUsdc = fields.String(required=True)
-    balanceUsdc = fields.String(required=True)
+    operatorId = identifier(required=True)
+    amountUsdc = Micro(required=True)
+    balanceUsdc = Micro(required=True)
     reference = fields.String(required=True)
 
 

@@ -9,8 +9,9 @@ from marshmallow import Schema, fields
 from sqlalchemy.orm import Session
 
 from app.credentials import admin_actor, require_admin, role_required
-from app.fields import Filled, Moment, identifier
+from app.fields import Filled, Moment, Shown, Whole, identifier, one_of, round_state
 from app.parsing import Blueprint, path_number
+from app.resources.proof_shapes import ExclusionSchema
 from app.resources.rounds import RoundSchema, detail
 from models.audit import record
 from models.credentials import AdminRole
@@ -50,25 +51,37 @@ class OpenRoundSchema(Schema):
 class StepSchema(Schema):
     """A step a round took."""
 
-    trigger = fields.String(required=True)
-    state = fields.String(required=True)
-    at = fields.String(required=True)
+    trigger = one_of(Trigger, required=True)
+    state = round_state()
+    at = Shown(required=True)
 
 
-class ExclusionSchema(Schema):
-    """An operator left out, and why."""
+class DeadlinesSchema(Schema):
+    """When the stages of a round end."""
 
-    operatorId = fields.String(required=True)
-    reason = fields.String(required=True)
+    sealAt = Shown(required=True)
+    sealingDeadline = Shown(required=True)
+    escrowDeadline = Shown(required=True)
+    scheduledDrawTime = Shown(required=True)
+    settleAt = Shown(required=True)
+    closeAt = Shown(required=True)
+
+
+class DeliveryCountsSchema(Schema):
+    """How many of a round's webhook deliveries are in each state."""
+
+    pending = Whole(required=True)
+    delivered = Whole(required=True)
+    failed = Whole(required=True)
 
 
 class AdminRoundSchema(RoundSchema):
     """A round with what only the people who run it see."""
 
-    deadlines = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
+    deadlines = fields.Nested(DeadlinesSchema, required=True)
     timeline = fields.List(fields.Nested(StepSchema), required=True)
     exclusions = fields.List(fields.Nested(ExclusionSchema), required=True)
-    deliveries = fields.Dict(keys=fields.String(), values=fields.Integer(), required=True)
+    deliveries = fields.Nested(DeliveryCountsSchema, required=True)
 
 
 class FailRoundSchema(Schema):
@@ -81,8 +94,8 @@ class FailRequestedSchema(Schema):
     """The round will be failed and its escrow refunded within seconds."""
 
     success = fields.Boolean(required=True)
-    roundId = fields.Integer(required=True)
-    state = fields.String(required=True)
+    roundId = Whole(lowest=1, required=True)
+    state = round_state("OPEN")
 
 
 @blueprint.route("")

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.credentials import current_operator_id, require_operator
-from app.fields import Text, Whole, hex_hash
+from app.fields import Text, Whole, hex_hash, identifier, round_state
 from app.operator.tickets import selling
 from app.parsing import Blueprint
 from models.participation import Manifest, Participation, participation
@@ -37,10 +37,10 @@ class ManifestAcceptedSchema(Schema):
     """The manifest is on record; ``sealedCount`` of ``totalInvited`` operators have submitted theirs."""
 
     success = fields.Boolean(required=True)
-    roundId = fields.Integer(required=True)
-    state = fields.String(required=True)
-    sealedCount = fields.Integer(required=True)
-    totalInvited = fields.Integer(required=True)
+    roundId = Whole(lowest=1, required=True)
+    state = round_state("OPEN")
+    sealedCount = Whole(required=True)
+    totalInvited = Whole(required=True)
 
 
 class NonceSchema(Schema):
@@ -54,8 +54,8 @@ class NonceAcceptedSchema(Schema):
     """The nonce is on record and will be part of the draw's seed."""
 
     success = fields.Boolean(required=True)
-    roundId = fields.Integer(required=True)
-    operatorId = fields.String(required=True)
+    roundId = Whole(lowest=1, required=True)
+    operatorId = identifier(required=True)
 
 
 @blueprint.route("/manifest")

@@ -6,7 +6,7 @@ from flask.views import MethodView
 from marshmallow import Schema, fields
 
 from app.credentials import current_operator_id, require_operator
-from app.fields import Text
+from app.fields import Shown, Text, described, identifier
 from app.parsing import Blueprint
 from app.resources.operators import OwnProfileSchema, own_profile
 from models.operators import operator, record_heartbeat
@@ -23,21 +23,21 @@ class HeartbeatSchema(Schema):
     """The heartbeat was counted."""
 
     success = fields.Boolean(required=True)
-    operatorId = fields.String(required=True)
-    timestamp = fields.String(required=True)
+    operatorId = identifier(required=True)
+    timestamp = Shown(required=True)
 
 
 class WebhookSchema(Schema):
     """Where events are to be sent."""
 
-    url = Text(required=True, longest=LONGEST_URL)
+    url = Text(**described({"required": True}, format="uri", pattern="^https?://"), longest=LONGEST_URL)
 
 
 class WebhookRegisteredSchema(Schema):
     """Events are sent there from now on."""
 
     success = fields.Boolean(required=True)
-    operatorId = fields.String(required=True)
+    operatorId = identifier(required=True)
     webhookUrl = fields.String(required=True)
 
 

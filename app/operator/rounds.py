@@ -7,7 +7,7 @@ from marshmallow import Schema, fields
 from sqlalchemy import select
 
 from app.credentials import current_operator_id, require_operator
-from app.fields import Whole
+from app.fields import LARGEST_ODDS_RANGE, Shown, Whole, identifier, round_state
 from app.parsing import Blueprint
 from app.resources.rounds import tickets_on_record
 from models.draws import wins_of_operator
@@ -25,20 +25,20 @@ blueprint.before_request(require_operator)
 class InvitedRoundSchema(Schema):
     """A round as an invited operator sees it in the list."""
 
-    id = fields.Integer(required=True)
-    state = fields.String(required=True)
-    ticketPriceUsdc = fields.Integer(required=True)
-    oddsRange = fields.Integer(required=True)
-    totalTickets = fields.Integer(required=True)
-    operatorIds = fields.List(fields.String(), required=True)
-    scheduledDrawTime = fields.String(required=True)
+    id = Whole(lowest=1, required=True)
+    state = round_state()
+    ticketPriceUsdc = Whole(lowest=1, required=True)
+    oddsRange = Whole(lowest=1, highest=LARGEST_ODDS_RANGE, required=True)
+    totalTickets = Whole(required=True)
+    operatorIds = fields.List(identifier(), required=True)
+    scheduledDrawTime = Shown(required=True)
 
 
 class InvitedRoundsSchema(Schema):
     """The rounds an operator is invited to, newest first (the last 200)."""
 
     rounds = fields.List(fields.Nested(InvitedRoundSchema), required=True)
-    count = fields.Integer(required=True)
+    count = Whole(required=True)
 
 
 class CheckSchema(Schema):
@@ -50,26 +50,26 @@ class CheckSchema(Schema):
 class WinningTicketSchema(Schema):
     """A ticket that won."""
 
-    ticketId = fields.String(required=True)
+    ticketId = identifier(required=True)
 
 
 class CheckedTierSchema(Schema):
     """An operator's winners of one tier."""
 
-    tier = fields.Integer(required=True)
-    winnerCount = fields.Integer(required=True)
+    tier = Whole(lowest=1, highest=5, required=True)
+    winnerCount = Whole(required=True)
     winners = fields.List(fields.Nested(WinningTicketSchema), required=True)
 
 
 class CheckedSchema(Schema):
     """All of an operator's winners; ``totalWinners`` counts a ticket once for every tier it won."""
 
-    roundId = fields.Integer(required=True)
-    operatorId = fields.String(required=True)
+    roundId = Whole(lowest=1, required=True)
+    operatorId = identifier(required=True)
     jackpotWinners = fields.List(fields.Nested(WinningTicketSchema), required=True)
-    jackpotWinnerCount = fields.Integer(required=True)
+    jackpotWinnerCount = Whole(required=True)
     bonusTiers = fields.List(fields.Nested(CheckedTierSchema), required=True)
-    totalWinners = fields.Integer(required=True)
+    totalWinners = Whole(required=True)
 
 
 @blueprint.route("/rounds")

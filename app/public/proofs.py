@@ -8,7 +8,8 @@ from flask import Response
 from flask.views import MethodView
 
 from app.parsing import Blueprint, path_number
-from app.resources.proofs import ProofSchema, proof
+from app.resources.proof_shapes import ProofSchema
+from app.resources.proofs import proof
 from models.draws import Draw
 from models.participation import Manifest, participations
 from models.rounds import round_by_id

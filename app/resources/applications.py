@@ -5,7 +5,8 @@ from typing import Any
 from marshmallow import Schema, fields
 from marshmallow.validate import Regexp
 
-from app.fields import Filled, Text
+from app.fields import Filled, Shown, Text, ethereum_address, identifier, one_of
+from app.resources.errors import ErrorSchema
 from models.applications import Application, ApplicationStatus
 from models.settings import settings
 from protocol.timestamps import format_timestamp
@@ -19,7 +20,7 @@ class ApplicationSchema(Schema):
     gamingLicenseNumber = Filled(required=True, longest=200)
     contactEmail = fields.Email(required=True, validate=Regexp(r"^[^\0\s]{3,254}\Z"))
     contactName = Filled(required=True, longest=200)
-    ethereumAddress = Text(required=True, validate=[Regexp(r"^0x[0-9a-fA-F]{40}\Z", error="Not 0x and 40 hex digits.")])
+    ethereumAddress = ethereum_address(required=True)
     website = fields.URL(schemes={"http", "https"}, allow_none=True, validate=Regexp(r"^[^\0\s]{1,2000}\Z"))
     description = Text(longest=10_000, allow_none=True)
 
@@ -28,24 +29,41 @@ class AppliedSchema(Schema):
     """The application is on record."""
 
     success = fields.Boolean(required=True)
-    applicationId = fields.String(required=True)
+    applicationId = identifier(required=True)
     applicationToken = fields.String(required=True)
-    status = fields.String(required=True)
+    status = one_of([ApplicationStatus.PENDING], required=True)
     message = fields.String(required=True)
     warning = fields.String(required=True)
+
+
+class PendingApplicationSchema(ErrorSchema):
+    """An application for the same e-mail is pending: this one."""
+
+    applicationId = identifier(required=True)
+
+
+class OnboardingSchema(Schema):
+    """What an approved operator does next."""
+
+    step1 = fields.String(required=True)
+    step2 = fields.String(required=True)
+    step3 = fields.String(required=True)
+    step4 = fields.String(required=True)
+    step5 = fields.String(required=True)
+    sdkDocs = fields.String(required=True)
 
 
 class ApplicationStatusSchema(Schema):
     """What became of an application; ``operatorId`` and ``onboarding`` once it is approved."""
 
-    applicationId = fields.String(required=True)
+    applicationId = identifier(required=True)
     companyName = fields.String(required=True)
-    status = fields.String(required=True)
-    submittedAt = fields.String(required=True)
-    reviewedAt = fields.String(required=True, allow_none=True)
+    status = one_of(ApplicationStatus, required=True)
+    submittedAt = Shown(required=True)
+    reviewedAt = Shown(required=True, allow_none=True)
     reviewNote = fields.String(required=True, allow_none=True)
-    operatorId = fields.String()
-    onboarding = fields.Dict(keys=fields.String(), values=fields.String())
+    operatorId = identifier()
+    onboarding = fields.Nested(OnboardingSchema)
 
 
 def status_view(row: Application) -> dict[str, Any]:

@@ -3,64 +3,65 @@
 from typing import Any
 
 from marshmallow import Schema, fields
+from marshmallow.validate import Regexp
 
-from app.fields import LARGEST_SAFE, QueryWhole
+from app.fields import LARGEST_SAFE, Micro, QueryWhole, Shown, Text, Whole, hex_hash, identifier
+from app.resources.events import NumbersSchema
 from models.draws import Draw, WinningTicket
 from protocol.timestamps import format_timestamp
 
 LARGEST_WINNER_PAGE = 10_000
 
 
-class DrawSummarySchema(Schema):
+def draw_id_field(**kwargs: Any) -> Text:
+    """A field for a draw's id."""
+    return Text(validate=[Regexp(r"^draw_[1-9][0-9]*\Z")], **kwargs)
+
+
+class DrawSummarySchema(NumbersSchema):
     """A draw without its seed."""
 
-    drawId = fields.String(required=True)
-    roundId = fields.Integer(required=True)
-    jackpotNumber = fields.Integer(required=True)
-    bonus1 = fields.Integer(required=True)
-    bonus2 = fields.Integer(required=True)
-    bonus3 = fields.Integer(required=True)
-    bonus4 = fields.Integer(required=True)
-    bonus5 = fields.Integer(required=True)
+    drawId = draw_id_field(required=True)
+    roundId = Whole(lowest=1, required=True)
     jackpotWon = fields.Boolean(required=True)
-    jackpotWinnerCount = fields.Integer(required=True)
-    jackpotAmount = fields.String(required=True)
-    createdAt = fields.String(required=True)
+    jackpotWinnerCount = Whole(required=True)
+    jackpotAmount = Micro(required=True)
+    createdAt = Shown(required=True)
 
 
 class DrawSchema(DrawSummarySchema):
     """A draw."""
 
-    drawSeed = fields.String(required=True)
+    drawSeed = hex_hash(required=True)
 
 
 class WinnerSchema(Schema):
     """A winning ticket of a sub-prize tier."""
 
-    operatorId = fields.String(required=True)
-    ticketId = fields.String(required=True)
-    prizeAmount = fields.String(required=True)
+    operatorId = identifier(required=True)
+    ticketId = identifier(required=True)
+    prizeAmount = Micro(required=True)
     claimed = fields.Boolean(required=True)
 
 
 class TierSchema(Schema):
     """The winners of one tier; ``count`` is of all of them, whatever the page."""
 
-    tier = fields.Integer(required=True)
+    tier = Whole(lowest=1, highest=5, required=True)
     winners = fields.List(fields.Nested(WinnerSchema), required=True)
-    count = fields.Integer(required=True)
+    count = Whole(required=True)
 
 
 class WinnersSchema(Schema):
     """Who won in a draw."""
 
-    drawId = fields.String(required=True)
-    roundId = fields.Integer(required=True)
+    drawId = draw_id_field(required=True)
+    roundId = Whole(lowest=1, required=True)
     jackpotWon = fields.Boolean(required=True)
-    jackpotWinnerCount = fields.Integer(required=True)
-    jackpotAmount = fields.String(required=True)
+    jackpotWinnerCount = Whole(required=True)
+    jackpotAmount = Micro(required=True)
     subPrizeTiers = fields.List(fields.Nested(TierSchema), required=True)
-    totalSubPrizeWinners = fields.Integer(required=True)
+    totalSubPrizeWinners = Whole(required=True)
 
 
 class BreakdownWinnerSchema(WinnerSchema):

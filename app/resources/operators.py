@@ -4,6 +4,7 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
+from app.fields import Micro, Shown, Whole, ethereum_address, identifier
 from models.operators import Operator
 from protocol.timestamps import format_timestamp
 
@@ -11,35 +12,35 @@ from protocol.timestamps import format_timestamp
 class OperatorSchema(Schema):
     """An operator as everybody sees it."""
 
-    operatorId = fields.String(required=True)
+    operatorId = identifier(required=True)
     name = fields.String(required=True)
     jurisdiction = fields.String(required=True)
     active = fields.Boolean(required=True)
-    reputationScore = fields.Integer(required=True)
-    totalRoundsParticipated = fields.Integer(required=True)
-    totalRoundsWon = fields.Integer(required=True)
-    registeredAt = fields.String(required=True)
+    reputationScore = Whole(highest=100, required=True)
+    totalRoundsParticipated = Whole(required=True)
+    totalRoundsWon = Whole(required=True)
+    registeredAt = Shown(required=True)
 
 
 class OperatorDetailSchema(OperatorSchema):
     """The single view."""
 
-    totalRoundsEscrowed = fields.Integer(required=True)
-    totalRoundsExcluded = fields.Integer(required=True)
-    totalPayoutsOnTime = fields.Integer(required=True)
+    totalRoundsEscrowed = Whole(required=True)
+    totalRoundsExcluded = Whole(required=True)
+    totalPayoutsOnTime = Whole(required=True)
 
 
 class OwnProfileSchema(OperatorDetailSchema):
     """What only the operator itself sees."""
 
-    address = fields.String(required=True)
+    address = ethereum_address(required=True)
     webhookUrl = fields.String(required=True, allow_none=True)
-    lastHeartbeat = fields.String(required=True, allow_none=True)
-    totalPayoutsLate = fields.Integer(required=True)
+    lastHeartbeat = Shown(required=True, allow_none=True)
+    totalPayoutsLate = Whole(required=True)
     onChainId = fields.String(required=True, allow_none=True)
-    onChainBondAmount = fields.String(required=True, allow_none=True)
+    onChainBondAmount = Micro(required=True, allow_none=True)
     onChainBondStatus = fields.String(required=True, allow_none=True)
-    onChainLastAttestation = fields.String(required=True, allow_none=True)
+    onChainLastAttestation = Shown(required=True, allow_none=True)
 
 
 def public_view(row: Operator) -> dict[str, Any]:

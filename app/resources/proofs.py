@@ -6,8 +6,6 @@ The one rule kept here: a secret is in the bundle from DRAWN on, and not a momen
 from collections.abc import Sequence
 from typing import Any
 
-from marshmallow import Schema, fields
-
 from models.draws import Draw
 from models.encryption import decrypt
 from models.participation import MANIFEST_MISMATCH, Manifest, Participation
@@ -17,36 +15,6 @@ from protocol.chain import round_hash
 from protocol.lifecycle import DRAWN_STATES, FINISHED
 from protocol.seed import HONEST_LIMITS
 from protocol.timestamps import format_timestamp
-
-
-class ProofSchema(Schema):
-    """A proof bundle. What is not known yet is null."""
-
-    v = fields.String(required=True)
-    roundId = fields.Integer(required=True)
-    state = fields.String(required=True)
-    mode = fields.String(required=True)
-    honestLimits = fields.List(fields.String(), required=True)
-    rules = fields.Dict(required=True)
-    rulesHash = fields.String(required=True)
-    previousRoundHash = fields.String(required=True, allow_none=True)
-    seedCommit = fields.String(required=True)
-    manifests = fields.List(fields.Dict(), required=True)
-    exclusions = fields.List(fields.Dict(), required=True)
-    sealedAt = fields.String(required=True, allow_none=True)
-    beacon = fields.Dict(required=True, allow_none=True)
-    seed = fields.Dict(required=True)
-    fullManifestHash = fields.String(required=True, allow_none=True)
-    chainedAnchorHash = fields.String(required=True, allow_none=True)
-    effectiveManifestHash = fields.String(required=True, allow_none=True)
-    drawSeed = fields.String(required=True, allow_none=True)
-    numbers = fields.Dict(required=True, allow_none=True)
-    winnerCounts = fields.List(fields.Integer(), required=True, allow_none=True)
-    winnersRoot = fields.String(required=True, allow_none=True)
-    ledger = fields.Dict(required=True, allow_none=True)
-    settlementHash = fields.String(required=True, allow_none=True)
-    failureReason = fields.String(required=True, allow_none=True)
-    roundHash = fields.String(required=True, allow_none=True)
 
 
 def proof(row: Round, draw: Draw | None, everybody: Sequence[tuple[Participation, Manifest | None]]) -> dict[str, Any]:

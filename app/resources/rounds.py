@@ -7,6 +7,8 @@ from marshmallow import Schema, fields
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.fields import LARGEST_ODDS_RANGE, Micro, OneKindOf, Shown, Whole, hex_hash, identifier, round_state
+from app.resources.events import ROUND_EVENTS
 from models.draws import Draw
 from models.participation import Manifest, Participation
 from models.rounds import Round, RoundEvent
@@ -17,72 +19,63 @@ from protocol.timestamps import format_timestamp
 class RoundSummarySchema(Schema):
     """A round in a list. Amounts are micro-USDC; strings not known yet are null."""
 
-    id = fields.Integer(required=True)
-    state = fields.String(required=True)
-    ticketPriceUsdc = fields.Integer(required=True)
-    oddsRange = fields.Integer(required=True)
-    totalTickets = fields.Integer(required=True)
-    operatorCount = fields.Integer(required=True)
-    escrowedOperatorCount = fields.Integer(required=True)
-    excludedOperatorCount = fields.Integer(required=True)
+    id = Whole(lowest=1, required=True)
+    state = round_state()
+    ticketPriceUsdc = Whole(lowest=1, required=True)
+    oddsRange = Whole(lowest=1, highest=LARGEST_ODDS_RANGE, required=True)
+    totalTickets = Whole(required=True)
+    operatorCount = Whole(required=True)
+    escrowedOperatorCount = Whole(required=True)
+    excludedOperatorCount = Whole(required=True)
     jackpotWon = fields.Boolean(required=True)
-    jackpotWinnerCount = fields.Integer(required=True)
-    jackpotAmount = fields.String(required=True, allow_none=True)
-    subPrizeTotalUsdc = fields.String(required=True, allow_none=True)
-    totalDeposited = fields.String(required=True)
-    createdAt = fields.String(required=True)
-    scheduledDrawTime = fields.String(required=True)
+    jackpotWinnerCount = Whole(required=True)
+    jackpotAmount = Micro(required=True, allow_none=True)
+    subPrizeTotalUsdc = Micro(required=True, allow_none=True)
+    totalDeposited = Micro(required=True)
+    createdAt = Shown(required=True)
+    scheduledDrawTime = Shown(required=True)
 
 
 class RoundListSchema(Schema):
     """A page of rounds, newest first."""
 
     rounds = fields.List(fields.Nested(RoundSummarySchema), required=True)
-    count = fields.Integer(required=True)
+    count = Whole(required=True)
 
 
 class RoundSchema(RoundSummarySchema):
     """A round in full."""
 
-    operatorIds = fields.List(fields.String(), required=True)
-    escrowedOperatorIds = fields.List(fields.String(), required=True)
-    excludedOperatorIds = fields.List(fields.String(), required=True)
-    fullManifestHash = fields.String(required=True, allow_none=True)
-    effectiveManifestHash = fields.String(required=True, allow_none=True)
-    drawSeed = fields.String(required=True, allow_none=True)
-    winnerIndex = fields.Integer(required=True, allow_none=True)
-    winningOperatorId = fields.String(required=True, allow_none=True)
-    jackpotNumber = fields.Integer(required=True, allow_none=True)
-    bonus1 = fields.Integer(required=True, allow_none=True)
-    bonus2 = fields.Integer(required=True, allow_none=True)
-    bonus3 = fields.Integer(required=True, allow_none=True)
-    bonus4 = fields.Integer(required=True, allow_none=True)
-    bonus5 = fields.Integer(required=True, allow_none=True)
-    previousRoundHash = fields.String(required=True, allow_none=True)
-    chainedAnchorHash = fields.String(required=True, allow_none=True)
-    settlementHash = fields.String(required=True, allow_none=True)
+    operatorIds = fields.List(identifier(), required=True)
+    escrowedOperatorIds = fields.List(identifier(), required=True)
+    excludedOperatorIds = fields.List(identifier(), required=True)
+    fullManifestHash = hex_hash(required=True, allow_none=True)
+    effectiveManifestHash = hex_hash(required=True, allow_none=True)
+    drawSeed = hex_hash(required=True, allow_none=True)
+    winnerIndex = Whole(required=True, allow_none=True)
+    winningOperatorId = identifier(required=True, allow_none=True)
+    jackpotNumber = Whole(lowest=1, highest=LARGEST_ODDS_RANGE, required=True, allow_none=True)
+    bonus1 = Whole(lowest=1, highest=1_000_000, required=True, allow_none=True)
+    bonus2 = Whole(lowest=1, highest=100_000, required=True, allow_none=True)
+    bonus3 = Whole(lowest=1, highest=10_000, required=True, allow_none=True)
+    bonus4 = Whole(lowest=1, highest=1_000, required=True, allow_none=True)
+    bonus5 = Whole(lowest=1, highest=100, required=True, allow_none=True)
+    previousRoundHash = hex_hash(required=True, allow_none=True)
+    chainedAnchorHash = hex_hash(required=True, allow_none=True)
+    settlementHash = hex_hash(required=True, allow_none=True)
     btcSettlementTxHash = fields.String(required=True, allow_none=True)
-    seedCommit = fields.String(required=True)
-    rulesHash = fields.String(required=True)
-    worstCaseUsdc = fields.String(required=True, allow_none=True)
-    availableForPrizesUsdc = fields.String(required=True, allow_none=True)
+    seedCommit = hex_hash(required=True)
+    rulesHash = hex_hash(required=True)
+    worstCaseUsdc = Micro(required=True, allow_none=True)
+    availableForPrizesUsdc = Micro(required=True, allow_none=True)
     failureReason = fields.String(required=True, allow_none=True)
-
-
-class RoundEventSchema(Schema):
-    """An entry of the log."""
-
-    type = fields.String(required=True)
-    roundId = fields.Integer(required=True)
-    timestamp = fields.String(required=True)
-    data = fields.Dict(required=True)
 
 
 class RoundEventListSchema(Schema):
     """The log of a round, oldest first."""
 
-    events = fields.List(fields.Nested(RoundEventSchema), required=True)
-    count = fields.Integer(required=True)
+    events = fields.List(OneKindOf(*ROUND_EVENTS), required=True)
+    count = Whole(required=True)
 
 
 def list_rounds(session: Session, limit: int, offset: int) -> list[dict[str, Any]]:

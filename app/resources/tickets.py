@@ -13,7 +13,7 @@ from marshmallow import RAISE, Schema, ValidationError, fields
 from msgspec import Meta, Struct
 
 from app.errors import BadRequest, TooLarge, UnsupportedMediaType
-from app.fields import LARGEST_SAFE, Truth, Whole, identifier
+from app.fields import LARGEST_ODDS_RANGE, LARGEST_SAFE, Truth, Whole, described, identifier, round_state
 from app.parsing import json_body
 from models.tickets import Ticket
 from protocol.errors import Invalid
@@ -23,7 +23,6 @@ LARGEST_BATCH = 50_000
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes of a batch, as sent and as inflated."""
 FAULTS_NAMED = 100
-LARGEST_ODDS_RANGE = 3_000_000_000
 
 
 class TicketSchema(Schema):
@@ -49,17 +48,20 @@ class TicketBatchSchema(Schema):
         unknown = RAISE
 
     roundId = Whole(lowest=1, required=True)
-    tickets = fields.List(fields.Nested(TicketSchema), required=True)
+    # Counted by ``_refuse_wrong_size``, before any of them is looked at.
+    tickets = fields.List(
+        fields.Nested(TicketSchema), **described({"required": True}, minItems=1, maxItems=LARGEST_BATCH)
+    )
 
 
 class AcceptedTicketsSchema(Schema):
     """The batch is on record, whole."""
 
     success = fields.Boolean(required=True)
-    roundId = fields.Integer(required=True)
-    operatorId = fields.String(required=True)
-    ticketsAccepted = fields.Integer(required=True)
-    state = fields.String(required=True)
+    roundId = Whole(lowest=1, required=True)
+    operatorId = identifier(required=True)
+    ticketsAccepted = Whole(lowest=1, required=True)
+    state = round_state("OPEN")
 
 
 class _Ticket(Struct, forbid_unknown_fields=True, gc=False):

@@ -10,7 +10,7 @@ from app import auth, cross_origin, errors, health
 from app.admin import applications as admin_applications
 from app.admin import operators as admin_operators
 from app.admin import rounds as admin_rounds
-from app.operator import manifests, profile, sandbox, tickets
+from app.operator import manifests, payouts, profile, sandbox, tickets
 from app.operator import rounds as operator_rounds
 from app.ops import ops
 from app.public import applications, draws, jackpot, proofs, rounds, statistics
@@ -38,6 +38,7 @@ BLUEPRINTS = (
     manifests.blueprint,
     profile.blueprint,
     operator_rounds.blueprint,
+    payouts.blueprint,
     sandbox.blueprint,
     admin_applications.blueprint,
     admin_operators.blueprint,

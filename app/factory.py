@@ -13,7 +13,7 @@ from app.admin import rounds as admin_rounds
 from app.operator import manifests, payouts, profile, sandbox, tickets
 from app.operator import rounds as operator_rounds
 from app.ops import ops
-from app.public import applications, draws, jackpot, proofs, rounds, statistics
+from app.public import applications, draws, inclusion, jackpot, proofs, rounds, statistics
 from app.public import operators as public_operators
 from app.version import VERSION
 from models import tables
@@ -29,6 +29,7 @@ BLUEPRINTS = (
     rounds.blueprint,
     draws.blueprint,
     proofs.blueprint,
+    inclusion.blueprint,
     jackpot.blueprint,
     statistics.blueprint,
     public_operators.blueprint,

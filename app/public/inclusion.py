@@ -8,6 +8,7 @@ from marshmallow import Schema, fields
 
 from app.fields import Whole, hex_hash, identifier
 from app.parsing import Blueprint, path_number
+from app.read_cache import cached
 from app.resources.proofs import sealed_manifest
 from models.chunks import chunk_from, chunk_roots
 from models.rounds import round_by_id
@@ -40,6 +41,7 @@ class InclusionProofSchema(Schema):
 
 
 @blueprint.route("/<round_id>/tickets/<operator_id>/<ticket_id>/proof")
+@cached()
 class InclusionProof(MethodView):
     """A ticket's proof."""
 

@@ -18,7 +18,7 @@ from app.errors import BadRequest, UnsupportedMediaType
 from protocol.canonical import parse_strict_json
 from protocol.errors import Invalid
 
-__all__ = ["Blueprint", "json_body", "path_number", "require_json"]
+__all__ = ["Blueprint", "json_body", "path_number", "require_json", "whole_body"]
 
 _REFUSED = "the request has fields that cannot be accepted"
 
@@ -31,6 +31,18 @@ def require_json(req: Request) -> None:
     charset = req.mimetype_params.get("charset", "utf-8").lower()
     if req.mimetype != "application/json" or charset not in ("utf-8", "utf8"):
         raise UnsupportedMediaType("send JSON in UTF-8 with Content-Type: application/json")
+
+
+def whole_body(req: Request) -> bytes:
+    """Read the body to its end.
+
+    :raises BadRequest: the connection ended before the body did.
+    """
+    body = req.get_data(cache=False)
+    # Behind a web server that ends the stream itself, werkzeug leaves this to us.
+    if req.content_length not in (None, len(body)):
+        raise BadRequest("the body is shorter than its Content-Length says")
+    return body
 
 
 def json_body(raw: bytes) -> Any:
@@ -69,7 +81,7 @@ class StrictParser(FlaskParser):
         # Only the bulk path inflates. A label that we overlooked would be taken for the truth by whoever logs it.
         if req.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise UnsupportedMediaType("this path takes plain bodies only")
-        return json_body(req.get_data())
+        return json_body(whole_body(req))
 
     def handle_error(
         self,

@@ -23,6 +23,7 @@ from psycopg2 import sql
 from sqlalchemy.engine import URL, make_url
 
 from deploy.engines import EngineError, engines
+from tests.receiver import Receiver, receiving
 
 TOP = Path(__file__).parent.parent
 _TEMPLATE = "template_for_tests"
@@ -135,6 +136,21 @@ def _migrate(url: URL) -> None:
     )  # fmt: skip
     if done.returncode:
         raise EngineError(f"alembic upgrade head failed:\n{done.stdout}{done.stderr}")
+
+
+@pytest.fixture
+def generous(house: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds are opened by rules with odds so good that every tier has winners."""
+    from tests.factories import GENEROUS
+
+    monkeypatch.setattr("tasks.opening.current_rules", lambda cumulative: GENEROUS)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An operator's receiver on loopback."""
+    with receiving() as state:
+        yield state
 
 
 def _worker_number() -> int:

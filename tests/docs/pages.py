@@ -63,7 +63,7 @@ def steps(found: list[Block]) -> list[Step]:
 
 
 def differences(shown: Any, got: Any, where: str = "answer") -> list[str]:
-    """What the page shows and an answer lacks: keys that are missing, and values of another kind.
+    """What the page shows and an answer lacks: keys that are missing, values of another kind, no for yes.
 
     Nulls go with everything, since they stand for what is not known yet. Each thing in a list is held against the
     first that is shown.
@@ -72,6 +72,8 @@ def differences(shown: Any, got: Any, where: str = "answer") -> list[str]:
         return []
     if type(shown) is not type(got):
         return [f"{where} is {got!r}, not something like {shown!r}"]
+    if isinstance(shown, bool) and shown is not got:
+        return [f"{where} is {got!r}, not {shown!r}"]
     if isinstance(shown, dict):
         missing = [f"{where} has no {key}" for key in shown.keys() - got.keys()]
         both = sorted(shown.keys() & got.keys())

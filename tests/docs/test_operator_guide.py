@@ -114,6 +114,8 @@ def test_who_does_what_the_guide_says_settles_a_round(tmp_path: Path) -> None:
         assert len(said) == len(STEPS)
         for step, output in everything:
             assert not (faults := compare(step, output)), f"{where(step)}: {'; '.join(faults)}\n{output}"
+            if "protocol.verify" in step.typed.text:
+                assert output.splitlines()[-1] == "verified"
         newest = requests.get(f"{running.base_url}/api/public/rounds", timeout=10).json()["rounds"][0]
         assert newest["state"] in ("SETTLED", "CLOSED")
 

@@ -8,6 +8,7 @@ from flask_smorest import Api
 
 from app import auth, cross_origin, errors, health
 from app.admin import applications as admin_applications
+from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
 from app.admin import rounds as admin_rounds
 from app.operator import manifests, profile, tickets
@@ -41,6 +42,7 @@ BLUEPRINTS = (
     admin_applications.blueprint,
     admin_operators.blueprint,
     admin_rounds.blueprint,
+    admin_deliveries.blueprint,
     health.blueprint,
 )
 

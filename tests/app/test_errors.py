@@ -141,6 +141,7 @@ def test_every_way_in_that_is_not_public_asks_for_credentials_before_it_reads(
         {"Authorization": "Basic eDp5"},
         {"X-Service-Admin-Key": "ak_1_2"},
     ]
+    caller = operator()
     for rule, method in guarded:
         path = str(rule).replace("<", "").replace(">", "")
         for headers in garbage:
@@ -148,5 +149,4 @@ def test_every_way_in_that_is_not_public_asks_for_credentials_before_it_reads(
             assert_error(answer, 401, "unauthenticated" if "Bearer x" not in headers.values() else None)
             assert answer.headers["WWW-Authenticate"]
         if str(rule).startswith("/api/admin/"):
-            caller = operator(f"for-{method}-{path.count('/')}-{len(path)}")  # type: ignore[call-arg]
             assert_error(caller.client.open(path, method=method, headers=caller.headers), 401)

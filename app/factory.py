@@ -10,6 +10,7 @@ from app import auth, cross_origin, errors, health
 from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
+from app.admin import queues as admin_queues
 from app.admin import rounds as admin_rounds
 from app.operator import manifests, profile, tickets
 from app.operator import rounds as operator_rounds
@@ -43,6 +44,7 @@ BLUEPRINTS = (
     admin_operators.blueprint,
     admin_rounds.blueprint,
     admin_deliveries.blueprint,
+    admin_queues.blueprint,
     health.blueprint,
 )
 

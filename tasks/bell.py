@@ -18,7 +18,6 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from models.queues import is_paused
-from models.session import transaction
 from tasks.broker import broker
 
 log = logging.getLogger(__name__)
@@ -53,9 +52,7 @@ def answers(bell: Bell) -> Callable[[Callable[[Any], R]], Callable[[Any], R]]:
     def decorate(function: Callable[[Any], R]) -> Callable[[Any], R]:
         def answer(row_id: Any) -> None:
             # Asked every time and of the database, so that a pause counts for the very next piece of work.
-            with transaction() as session:
-                paused = is_paused(session, bell.queue)
-            if not paused:
+            if not is_paused(bell.queue):
                 function(row_id)
 
         dramatiq.actor(broker=broker, actor_name=bell.value, queue_name=bell.queue)(answer)

@@ -13,14 +13,14 @@ from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from flask import Flask, Response, g, request
-from flask_limiter import Limiter, RequestLimit
+from flask_limiter import Limiter
 from limits import parse
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 from redis.retry import Retry
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from app.credentials import ask_guards
+from app.limit_counts import COUNTING
 from models.settings import settings
 
 _UNCOUNTED = {"health.Health", "health.Ready"}
@@ -41,7 +41,7 @@ def register(app: Flask) -> None:
         application_limits=[_limit],
         # Unknown paths have no endpoint, and the limiter would let them pass uncounted.
         request_identifier=lambda: "any",
-        storage_uri=_storage(settings().redis_url),
+        storage_uri=COUNTING + settings().redis_url,
         storage_options={
             "socket_connect_timeout": _PATIENCE_SECONDS,  # type: ignore[dict-item]
             "socket_timeout": _PATIENCE_SECONDS,  # type: ignore[dict-item]
@@ -97,8 +97,7 @@ def _announce(limiter: Limiter, response: Response) -> Response:
         whole = parse(settings().rate_limit_public)
         amount, remaining, reset = whole.amount, whole.amount, int(now) + whole.get_expiry()
     else:
-        amount = counted.limit.amount
-        remaining, reset = _left(counted, now)
+        amount, remaining, reset = counted.limit.amount, counted.remaining, counted.reset_at
         if counted.breached:
             response.headers["Retry-After"] = str(max(1, reset - int(now)))
     in_seconds = settings().rate_limit_reset == "seconds"
@@ -106,17 +105,3 @@ def _announce(limiter: Limiter, response: Response) -> Response:
     response.headers["X-RateLimit-Remaining"] = str(remaining)
     response.headers["X-RateLimit-Reset"] = str(max(0, reset - int(now)) if in_seconds else reset)
     return response
-
-
-def _left(counted: RequestLimit, now: float) -> tuple[int, int]:
-    """How many requests are left, and the Unix time at which all are."""
-    try:
-        return counted.remaining, counted.reset_at
-    except RedisError:
-        # Redis went down since the request was counted. The answer is ready; it is not lost for the sake of a header.
-        return 0, int(now) + counted.limit.get_expiry()
-
-
-def _storage(redis_url: str) -> str:
-    """The limiter's name for the address of Redis."""
-    return "redis+" + redis_url if redis_url.startswith("unix://") else redis_url

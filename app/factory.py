@@ -6,7 +6,7 @@ The one rule kept here: everything that is registered is listed on this page.
 from flask import Flask
 from flask_smorest import Api
 
-from app import auth, cross_origin, errors, health, limits
+from app import auth, cross_origin, errors, health, limits, unread
 from app.admin import applications as admin_applications
 from app.admin import operators as admin_operators
 from app.admin import rounds as admin_rounds
@@ -68,5 +68,6 @@ def create_app() -> Flask:
     errors.register(app)
     cross_origin.register(app)
     limits.register(app)
+    unread.register(app)
     app.cli.add_command(ops)
     return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 
 import pytest
@@ -150,3 +151,21 @@ def test_every_way_in_that_is_not_public_asks_for_credentials_before_it_reads(
         if str(rule).startswith("/api/admin/"):
             caller = operator(f"for-{method}-{path.count('/')}-{len(path)}")  # type: ignore[call-arg]
             assert_error(caller.client.open(path, method=method, headers=caller.headers), 401)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/api/operator/tickets", 401), ("/api/auth/refresh", 413), ("/api/public/jackpot", 405), ("/nothing", 404)],
+)
+def test_a_refusal_waits_for_the_whole_body(anybody: Caller, path: str, status: int) -> None:
+    body = io.BytesIO(b" " * 3_000_000)
+    answer = anybody.post(path, input_stream=body, content_type="application/json", content_length=3_000_000)
+    assert_error(answer, status)
+    assert body.tell() == 3_000_000
+
+
+def test_a_body_beyond_all_measure_is_not_waited_for(anybody: Caller) -> None:
+    body = io.BytesIO(b" " * 17_000_000)
+    answer = anybody.post("/nothing", input_stream=body, content_type="application/json", content_length=17_000_000)
+    assert_error(answer, 404)
+    assert body.tell() == 0

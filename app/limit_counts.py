@@ -14,10 +14,10 @@ COUNTING = "counting+"
 """Put before the address of Redis, it names this storage to the limiter."""
 
 _COUNT = """
-local count = redis.call('INCRBY', KEYS[1], ARGV[2])
+local count = redis.call('INCRBY', KEYS[1], ARGV[1])
 local left = redis.call('PTTL', KEYS[1])
 if left < 0 then
-    left = ARGV[1] * 1000
+    left = tonumber(ARGV[2])
     redis.call('PEXPIRE', KEYS[1], left)
 end
 return {count, left}
@@ -36,9 +36,15 @@ class CountingRedis(RedisStorage):
         self._last = threading.local()
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Count, and remember what the window looks like."""
-        count, milliseconds = self._count([self.prefixed_key(key)], [expiry, amount])
-        self._last.window = (key, int(count), time.time() + milliseconds / 1000)
+        """Count, and remember what the window looks like.
+
+        A window ends on a whole second. So every answer of a window names the same end, whatever the way to Redis took,
+        and by this machine's clock, whatever that of Redis says.
+        """
+        now = time.time()
+        whole = max(1, int((int(now) + expiry - now) * 1000))
+        count, left = self._count([self.prefixed_key(key)], [amount, whole])
+        self._last.window = (key, int(count), round(now + left / 1000))
         return int(count)
 
     def get(self, key: str) -> int:
@@ -50,6 +56,6 @@ class CountingRedis(RedisStorage):
         return self._window(key)[1]
 
     def _window(self, key: str) -> tuple[int, float]:
-        last, count, end = getattr(self._last, "window", ("", 0, 0.0))
+        last, count, end = getattr(self._last, "window", ("", 0, 0))
         # Another key: this request was counted in memory, and Redis came back before it was answered.
         return (count, end) if last == key else (0, time.time())

@@ -11,6 +11,7 @@ import logging
 import time
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from math import ceil
 
 from flask import Flask, Response, g, request
 from flask_limiter import Limiter
@@ -97,7 +98,8 @@ def _announce(limiter: Limiter, response: Response) -> Response:
         whole = parse(settings().rate_limit_public)
         amount, remaining, reset = whole.amount, whole.amount, int(now) + whole.get_expiry()
     else:
-        amount, remaining, reset = counted.limit.amount, counted.remaining, counted.reset_at
+        amount, (end, remaining) = counted.limit.amount, counted.window
+        reset = ceil(end)
         if counted.breached:
             response.headers["Retry-After"] = str(max(1, reset - int(now)))
     in_seconds = settings().rate_limit_reset == "seconds"

@@ -165,7 +165,7 @@ def test_without_redis_requests_go_on_at_once_and_are_still_limited(app_with: Ma
         began = time.monotonic()
         answers = [ask(client) for _ in range(100)]
         # A request that waited out a connection's default patience would take seconds, a hundred of them minutes.
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 10
         assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 97
         assert [left(answer)[1] for answer in answers[:4]] == [2, 1, 0, 0]
         assert int(answers[-1].headers["Retry-After"]) > 3500

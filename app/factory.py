@@ -74,8 +74,9 @@ def create_app() -> Flask:
         api.register_blueprint(blueprint)
     errors.register(app)
     cross_origin.register(app)
-    limits.register(app)
+    count_public = limits.register(app)
     unread.register(app)
-    read_cache.register(app)
+    read_cache.register(app, count_public)
+    limits.trust_proxies(app)
     app.cli.add_command(ops)
     return app

@@ -6,7 +6,7 @@ The one rule kept here: everything that is registered is listed on this page.
 from flask import Flask
 from flask_smorest import Api
 
-from app import auth, cross_origin, errors, health
+from app import auth, cross_origin, errors, health, read_cache
 from app.admin import applications as admin_applications
 from app.admin import operators as admin_operators
 from app.admin import rounds as admin_rounds
@@ -35,12 +35,12 @@ BLUEPRINTS = (
     public_operators.blueprint,
     applications.blueprint,
     auth.blueprint,
+    sandbox.blueprint,
     tickets.blueprint,
     manifests.blueprint,
     profile.blueprint,
     operator_rounds.blueprint,
     payouts.blueprint,
-    sandbox.blueprint,
     admin_applications.blueprint,
     admin_operators.blueprint,
     admin_rounds.blueprint,
@@ -70,5 +70,6 @@ def create_app() -> Flask:
         api.register_blueprint(blueprint)
     errors.register(app)
     cross_origin.register(app)
+    read_cache.register(app)
     app.cli.add_command(ops)
     return app

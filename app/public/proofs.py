@@ -8,6 +8,7 @@ from flask import Response
 from flask.views import MethodView
 
 from app.parsing import Blueprint, path_number
+from app.read_cache import cached
 from app.resources.proof_shapes import ProofSchema
 from app.resources.proofs import proof, sealed_manifest
 from models.draws import Draw
@@ -25,6 +26,7 @@ _CHUNK_LINES = 2_000
 
 
 @blueprint.route("/<round_id>/proof")
+@cached()
 class Proof(MethodView):
     """The proof bundle."""
 

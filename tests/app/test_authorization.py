@@ -156,12 +156,12 @@ def test_who_may_not_is_refused_before_anything_is_read_or_written(anybody: Call
                 answer = knock(anybody.client, way, visitor.headers, data=b"{not json", content_type="application/json")
                 if answer.status_code != expected[0]:
                     # One hole is seldom alone: all of them are to be seen.
-                    holes.append((way, visitor.name, answer.status_code))
+                    holes.append(f"{way} answers {answer.status_code}, not {expected[0]}, to {visitor.name}")
                     continue
                 body = assert_error(answer, *expected)
                 assert body["code"] in ("unauthenticated", "invalid_token", "suspended", "wrong_role")
                 assert ("WWW-Authenticate" in answer.headers) == (answer.status_code == 401)
-    assert holes == []
+    assert not holes, "\n".join(holes)
     assert on_record() == before
 
 

@@ -42,6 +42,36 @@ def test_a_body_must_say_that_it_is_json(anybody: Caller) -> None:
     assert_error(anybody.post(APPLY), 415)
 
 
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/vnd.api+json",
+        "text/json",
+        "application/json; charset=latin-1",
+        "application/json; charset=utf-16",
+        "multipart/form-data; boundary=x",
+    ],
+)
+def test_what_is_not_labelled_json_in_utf_8_is_refused(
+    operator: Callable[[], Caller], anybody: Caller, content_type: str
+) -> None:
+    for caller, path in ((anybody, APPLY), (operator(), "/api/operator/tickets")):
+        answer = caller.post(path, data="{}", content_type=content_type)
+        assert_error(answer, 415, "unsupported_media_type")
+
+
+def test_the_charset_may_be_named(anybody: Caller) -> None:
+    for charset in ("utf-8", "UTF-8", '"utf-8"', "utf8"):
+        assert_error(anybody.post(APPLY, data="{}", content_type=f"application/json; charset={charset}"), 422)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "nonsense"])
+def test_a_small_body_may_not_be_packed(anybody: Caller, encoding: str) -> None:
+    answer = anybody.post(APPLY, {}, headers={"Content-Encoding": encoding})
+    assert_error(answer, 415, "unsupported_media_type")
+    assert_error(anybody.post(APPLY, {}, headers={"Content-Encoding": "identity"}), 422)
+
+
 def test_a_large_body_is_refused(anybody: Caller) -> None:
     assert_error(anybody.post(APPLY, {"companyName": "a" * 1_100_000}), 413, "too_large")
 
@@ -68,6 +98,12 @@ def test_each_field_that_is_wrong_is_named(anybody: Caller) -> None:
 def test_a_query_is_read_strictly(anybody: Caller, query: str) -> None:
     body = assert_error(anybody.get(f"/api/public/rounds?{query}"), 422)
     assert list(body["details"]) == [query.partition("=")[0]]
+
+
+@pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1&limit=1", "limit=1&offset=0&limit=2"])
+def test_a_parameter_is_given_once(anybody: Caller, query: str) -> None:
+    body = assert_error(anybody.get(f"/api/public/rounds?{query}"), 422)
+    assert body["details"] == {"limit": ["Given more than once."]}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID, uuid4
 
-from sqlalchemy import TIMESTAMP, ForeignKey, LargeBinary, select, update
+from sqlalchemy import TIMESTAMP, ColumnElement, ForeignKey, LargeBinary, func, or_, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models.base import Base, Created, Identifier, Instant
@@ -69,22 +69,21 @@ def operator_of_api_key(session: Session, key: str) -> tuple[str, str]:
     key_id, _, _ = rest.partition("_")
     row = session.get(OperatorApiKey, key_id) if prefix == "sk" and is_identifier(key_id) else None
     known = matches(row.secret_digest if row else None, key)
-    if row is None or not known or _expired(session, row):
+    if row is None or not known or (row.expires_at is not None and row.expires_at <= database_now(session)):
         raise Unauthenticated("unknown or expired API key")
     return row.operator_id, row.id
 
 
-def _expired(session: Session, key: OperatorApiKey) -> bool:
-    return key.expires_at is not None and key.expires_at <= database_now(session)
+def _in_force() -> ColumnElement[bool]:
+    return or_(OperatorApiKey.expires_at.is_(None), OperatorApiKey.expires_at > func.clock_timestamp())
 
 
 def key_in_force(session: Session, operator_id: str, key_id: str) -> bool:
-    """Whether this is a key of the operator that has not expired. Tokens are worth what their key is worth.
-
-    Otherwise whoever stole a key and was quick to log in would stay in after the key was replaced.
-    """
-    key = session.get(OperatorApiKey, key_id) if is_identifier(key_id) else None
-    return key is not None and key.operator_id == operator_id and not _expired(session, key)
+    """Whether this key of the operator still opens the door. What was made with it ends when it ends."""
+    wanted = select(OperatorApiKey.id).where(
+        OperatorApiKey.id == key_id, OperatorApiKey.operator_id == operator_id, _in_force()
+    )
+    return session.scalars(wanted).first() is not None
 
 
 def signing_key(session: Session, operator_id: str) -> str | None:
@@ -137,10 +136,11 @@ def _revoke_family(session: Session, family: UUID) -> None:
 
 
 def spend_refresh_token(session: Session, token: str) -> RefreshToken | None:
-    """Revoke the token and return it; None when it cannot be used, or the API key behind it cannot any more.
+    """Revoke the token and return it; None when it cannot be used.
 
-    A token used a second time means that two parties hold it: its whole family is revoked. The caller commits
-    that even though it answers with an error. Of two simultaneous uses the row lock lets one through.
+    A token ends with the API key it was made with. A token used a second time means that two parties hold it: its
+    whole family is revoked. The caller commits that even though it answers with an error. Of two simultaneous uses the
+    row lock lets one through.
     """
     row = session.scalars(
         select(RefreshToken).where(RefreshToken.token_digest == digest(token)).with_for_update()

@@ -54,9 +54,9 @@ class InclusionProof(MethodView):
         """
         with transaction() as session:
             row = round_by_id(session, path_number(round_id))
+            manifest = sealed_manifest(session, row, operator_id)
             if row.sealed_at is None:
                 raise Conflict(f"round {row.id} is {row.state.value}, nothing is sealed yet", code="not_sealed")
-            manifest = sealed_manifest(session, row, operator_id)
             chunks = list(chunk_roots(session, row.id, operator_id))
             place = bisect_right(chunks, ticket_id, key=lambda chunk: chunk[0]) - 1
             if place < 0 or not is_identifier(ticket_id):

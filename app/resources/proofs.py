@@ -63,12 +63,12 @@ def _sealed(row: Round, part: Participation, manifest: Manifest | None) -> bool:
 
 
 def sealed_manifest(session: Session, row: Round, operator_id: str) -> Manifest:
-    """What an operator sealed in a round that is sealed.
+    """What an operator sealed in a round, or is about to.
 
-    :raises NotFound: nothing, or the operator was left out because its manifest did not fit its tickets.
+    :raises NotFound: nothing, or its manifest did not fit its tickets.
     """
     manifest = session.get(Manifest, (row.id, operator_id)) if is_identifier(operator_id) else None
-    if manifest is None or not manifest.agreed:
+    if manifest is None or manifest.agreed is False:
         raise NotFound("this operator sealed no tickets in this round")
     return manifest
 

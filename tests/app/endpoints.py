@@ -61,6 +61,8 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     },
     "POST /api/operator/nonce": {"roundId": 1, "nonce": A_HASH},
     "POST /api/operator/check-tickets": {"roundId": 1},
+    "POST /api/operator/test-webhook": {"eventType": "round.opened"},
+    "POST /api/operator/payouts": {"roundId": 1, "payouts": [{"ticketId": "t-1", "tier": 1}]},
     "PUT /api/operator/webhook": {"url": "http://127.0.0.1:9/"},
     "POST /api/admin/applications/<application_id>/approve": {"reviewNote": "Welcome"},
     "POST /api/admin/applications/<application_id>/reject": {"reviewNote": "Sorry"},
@@ -70,7 +72,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
 }
 """A body that each endpoint with one takes, if they are sent in this order."""
 
-WITHOUT_BODY = {"POST /api/operator/heartbeat"}
+WITHOUT_BODY = {"POST /api/operator/heartbeat", "POST /api/operator/test-webhook/all"}
 """Endpoints that change something and read no body."""
 
 FREE_TEXT = frozenset(
@@ -105,7 +107,13 @@ class Endpoint:
         return PARAMETER.sub(lambda match: ids.get(match[1]) or IDS[match[1]], self.rule)
 
 
-IDS: dict[str, str] = {"round_id": "1", "any_id": "draw_1", "operator_id": "op_a", "application_id": "app_1"}
+IDS: dict[str, str] = {
+    "round_id": "1",
+    "any_id": "draw_1",
+    "operator_id": "op_a",
+    "ticket_id": "t-1",
+    "application_id": "app_1",
+}
 """An id of each kind that exists in ``a_small_world``."""
 
 

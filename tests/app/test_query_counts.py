@@ -27,6 +27,7 @@ STATEMENTS = {
     "GET /api/public/rounds/<round_id>/events": 2,
     "GET /api/public/rounds/<round_id>/proof": 3,
     "GET /api/public/rounds/<round_id>/tickets/<operator_id>": 3,
+    "GET /api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/proof": 4,
     "GET /api/public/draw/<any_id>": 1,
     "GET /api/public/draw/<any_id>/winners": 2,
     "GET /api/public/sub-prizes/<any_id>": 3,
@@ -40,6 +41,7 @@ STATEMENTS = {
     "GET /api/public/application-status/<application_id>": 1,
     "GET /api/operator/me": 3,
     "GET /api/operator/rounds": 5,
+    "GET /api/operator/webhook-logs": 4,
     "GET /api/admin/applications": 2,
     "GET /api/admin/rounds/<round_id>": 6,
     "POST /api/operator/check-tickets": 5,
@@ -50,6 +52,7 @@ PAGES = {
     "GET /api/public/history": ("?limit=1", "?limit=200"),
     "GET /api/public/draw/<any_id>/winners": ("?limit=1", "?limit=10000", "?tier=5"),
     "GET /api/public/sub-prizes/<any_id>": ("?limit=1", "?limit=10000", "?tier=5"),
+    "GET /api/operator/webhook-logs": ("?limit=1", "?limit=200"),
     "GET /api/admin/applications": ("?status=pending", "?status=approved"),
 }
 

@@ -6,9 +6,11 @@ The one rule kept here: everything that is registered is listed on this page.
 from flask import Flask
 from flask_smorest import Api
 
-from app import auth, cross_origin, errors, health, read_cache
+from app import auth, cross_origin, errors, health, limits, read_cache, unread
 from app.admin import applications as admin_applications
+from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
+from app.admin import queues as admin_queues
 from app.admin import rounds as admin_rounds
 from app.operator import manifests, payouts, profile, sandbox, tickets
 from app.operator import rounds as operator_rounds
@@ -44,6 +46,8 @@ BLUEPRINTS = (
     admin_applications.blueprint,
     admin_operators.blueprint,
     admin_rounds.blueprint,
+    admin_deliveries.blueprint,
+    admin_queues.blueprint,
     health.blueprint,
 )
 
@@ -70,6 +74,8 @@ def create_app() -> Flask:
         api.register_blueprint(blueprint)
     errors.register(app)
     cross_origin.register(app)
+    limits.register(app)
+    unread.register(app)
     read_cache.register(app)
     app.cli.add_command(ops)
     return app

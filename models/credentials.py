@@ -69,9 +69,13 @@ def operator_of_api_key(session: Session, key: str) -> tuple[str, str]:
     key_id, _, _ = rest.partition("_")
     row = session.get(OperatorApiKey, key_id) if prefix == "sk" and is_identifier(key_id) else None
     known = matches(row.secret_digest if row else None, key)
-    if row is None or not known or (row.expires_at is not None and row.expires_at <= database_now(session)):
+    if row is None or not known or _expired(session, row):
         raise Unauthenticated("unknown or expired API key")
     return row.operator_id, row.id
+
+
+def _expired(session: Session, key: OperatorApiKey) -> bool:
+    return key.expires_at is not None and key.expires_at <= database_now(session)
 
 
 def _in_force() -> ColumnElement[bool]:
@@ -79,11 +83,34 @@ def _in_force() -> ColumnElement[bool]:
 
 
 def key_in_force(session: Session, operator_id: str, key_id: str) -> bool:
-    """Whether this key of the operator still opens the door. What was made with it ends when it ends."""
+    """Whether this key of the operator still opens the door. What was made with it ends when it ends.
+
+    Otherwise whoever stole a key and was quick to log in would stay in after the key was replaced.
+    """
     wanted = select(OperatorApiKey.id).where(
         OperatorApiKey.id == key_id, OperatorApiKey.operator_id == operator_id, _in_force()
     )
     return session.scalars(wanted).first() is not None
+
+
+def keys_in_force(session: Session, operator_id: str) -> list[OperatorApiKey]:
+    """The operator's keys that authenticate now, newest first; the first of them signs."""
+    wanted = select(OperatorApiKey).where(OperatorApiKey.operator_id == operator_id, _in_force())
+    return list(session.scalars(wanted.order_by(OperatorApiKey.created_at.desc())))
+
+
+def rotate_api_key(session: Session, operator_id: str, overlap_seconds: int) -> tuple[str, datetime | None]:
+    """Make a new key, which signs from now on, and let every earlier one end in ``overlap_seconds`` at the latest.
+
+    The caller holds the operator's row, so that two rotations at once do not each spare the other's key. Returns
+    the new key, seen only now, and when the earlier ones have ended (UTC); None when there was none in force.
+    """
+    ends_at = database_now(session) + timedelta(seconds=overlap_seconds)
+    earlier = keys_in_force(session, operator_id)
+    for row in earlier:
+        row.expires_at = min(row.expires_at or ends_at, ends_at)
+    last_end = max((row.expires_at for row in earlier if row.expires_at), default=None)
+    return issue_api_key(session, operator_id), last_end
 
 
 def signing_key(session: Session, operator_id: str) -> str | None:
@@ -136,7 +163,7 @@ def _revoke_family(session: Session, family: UUID) -> None:
 
 
 def spend_refresh_token(session: Session, token: str) -> RefreshToken | None:
-    """Revoke the token and return it; None when it cannot be used.
+    """Revoke the token and return it; None when it cannot be used, or the API key behind it cannot any more.
 
     A token ends with the API key it was made with. A token used a second time means that two parties hold it: its
     whole family is revoked. The caller commits that even though it answers with an error. Of two simultaneous uses the

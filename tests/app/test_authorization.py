@@ -201,6 +201,22 @@ def test_who_may_is_let_in(anybody: Caller, visitors: list[Visitor]) -> None:
     assert all(entered.values()), entered
 
 
+def test_an_answer_that_was_for_one_reader_is_kept_for_no_other(anybody: Caller, visitors: list[Visitor]) -> None:
+    for way, door in MAY.items():
+        if door.kind == "anybody" and way[0] == "GET":
+            continue
+        [reader] = [
+            visitor
+            for visitor in visitors
+            if visitor.name == ("an operator by key" if door.kind == "operator" else "the root")
+        ]
+        for headers in (reader.headers, {}):
+            answer = knock(anybody.client, way, headers, **({} if way[0] == "GET" else {"json": {}}))
+            assert answer.headers["Cache-Control"] == "no-store", way
+        if way in GUARDED:
+            assert answer.status_code == 401, way
+
+
 def test_no_other_method_is_a_way_around_the_guard(anybody: Caller, visitors: list[Visitor]) -> None:
     for method, rule in GUARDED:
         if method == "GET":

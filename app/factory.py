@@ -6,7 +6,7 @@ The one rule kept here: everything that is registered is listed on this page.
 from flask import Flask
 from flask_smorest import Api
 
-from app import auth, cross_origin, errors, health, limits, read_cache, unread
+from app import auth, cross_origin, errors, health, limits, private, read_cache, unread
 from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
@@ -74,6 +74,7 @@ def create_app() -> Flask:
         api.register_blueprint(blueprint)
     errors.register(app)
     cross_origin.register(app)
+    private.register(app)
     count_public = limits.register(app)
     unread.register(app)
     read_cache.register(app, count_public)

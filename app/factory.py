@@ -11,6 +11,7 @@ from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
 from app.admin import queues as admin_queues
+from app.admin import records as admin_records
 from app.admin import rounds as admin_rounds
 from app.operator import manifests, payouts, profile, sandbox, tickets
 from app.operator import rounds as operator_rounds
@@ -48,6 +49,7 @@ BLUEPRINTS = (
     admin_rounds.blueprint,
     admin_deliveries.blueprint,
     admin_queues.blueprint,
+    admin_records.blueprint,
     health.blueprint,
 )
 

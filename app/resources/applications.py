@@ -66,6 +66,32 @@ class ApplicationStatusSchema(Schema):
     onboarding = fields.Nested(OnboardingSchema)
 
 
+class ReviewerApplicationSchema(ApplicationStatusSchema):
+    """An application with all that the company wrote, for whoever reviews it."""
+
+    jurisdiction = fields.String(required=True)
+    gamingLicenseNumber = fields.String(required=True)
+    contactEmail = fields.String(required=True)
+    contactName = fields.String(required=True)
+    ethereumAddress = ethereum_address(required=True)
+    website = fields.String(required=True, allow_none=True)
+    description = fields.String(required=True, allow_none=True)
+
+
+def reviewer_view(row: Application) -> dict[str, Any]:
+    """What a reviewer sees."""
+    return {
+        **status_view(row),
+        "jurisdiction": row.jurisdiction,
+        "gamingLicenseNumber": row.gaming_license_number,
+        "contactEmail": row.contact_email,
+        "contactName": row.contact_name,
+        "ethereumAddress": row.ethereum_address,
+        "website": row.website,
+        "description": row.description,
+    }
+
+
 def status_view(row: Application) -> dict[str, Any]:
     """What the applicant sees."""
     shown: dict[str, Any] = {

@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from socket import SHUT_WR
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg2
 import requests
@@ -84,6 +87,21 @@ class World:
     def send(self, path: str, body: Any = None, headers: Mapping[str, str] | None = None, status: int = 200) -> Any:
         """What a POST that succeeds answers: this status and JSON."""
         return _content(self.post(path, body, headers), status)
+
+    def announce(self, path: str, size: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+        """Status and content of the answer to a POST of so many bytes of JSON, of which none is sent: what is refused
+        for its size is refused before it is read.
+        """
+        address = urlsplit(self.url).netloc
+        with closing(HTTPConnection(address, timeout=30)) as connection:
+            connection.putrequest("POST", path)
+            sent = {"Content-Type": "application/json", "Content-Length": str(size), **(headers or {})}
+            for name, value in sent.items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            connection.sock.shutdown(SHUT_WR)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Ask the tables, or change what no request can: the time."""

@@ -94,6 +94,11 @@ _ROWS = {
     "access_token_lifetime_is_900_seconds refresh_token_lifetime_is_7_days "
     "webhook_deadline_is_30_seconds_and_attempts_are_3",
     "8_ticket_number": _NUMBERS,
+    "8_header": "X_RateLimit_Limit X_RateLimit_Remaining X_RateLimit_Reset_is_a_Unix_time "
+    "X_RateLimit_Reset_is_in_seconds_if_so_set",
+    "8_tier": "public_60_a_minute_by_IP_address authenticated_120_a_minute_by_API_key",
+    "8_exceeded": "is_429_and_error",
+    "8_edge": "public operator admin",
     "8_limit": "page_size_is_200_at_most tickets_per_submission_are_50000_at_most "
     "request_body_is_1_MiB_at_most_and_16_MiB_for_tickets",
     # Section 9: versioning.

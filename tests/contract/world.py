@@ -161,7 +161,7 @@ class World:
         path = f"/api/public/rounds/{round_id}"
         shown: dict[str, Any] = until(
             lambda: (found := self.read(path))["state"] == state and found,
-            within=30,
+            within=60,
             what=f"round {round_id} to be {state}",
         )
         return shown

@@ -7,7 +7,7 @@ and an object has its published fields, all of them and no others.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,7 @@ class Kind:
         return f"is {self.name}"
 
 
-Fields = Mapping[str, Kind]
+Fields = dict[str, Kind]
 
 
 def _kind(name: str, fits: Callable[[Any], bool]) -> Kind:

@@ -62,7 +62,7 @@ class Client:
         with closing(connection):
             connection.request("GET", path, headers=dict(headers or {}))
             answer = connection.getresponse()
-            return Answer(answer.status, answer.headers, json.loads(answer.read()))
+            return Answer(answer.status, dict(answer.headers), json.loads(answer.read()))
 
     def use_up(self, path: str, headers: Mapping[str, str] | None = None) -> list[Answer]:
         """Answers up to the first refusal, which is the last."""

@@ -103,6 +103,8 @@ _ROWS = {
     "request_body_is_1_MiB_at_most_and_16_MiB_for_tickets",
     # Section 9: versioning.
     "9_version": "is_V2_numbers_rollover_and_sub_prizes health_returns_a_version_string paths_carry_no_version_segment",
+    "9_documentation": "openapi_json_is_OpenAPI_3_1_of_the_version_that_health_names docs_is_a_page_for_people "
+    "sdkDocs_of_the_onboarding_leads_to_a_page",
     "9_older_shape": "winnerIndex_and_winningOperatorId_of_a_round closedRounds_of_the_statistics "
     "winner_and_amounts_of_the_webhooks",
 }

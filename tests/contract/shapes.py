@@ -61,6 +61,7 @@ DOLLARS = _text("a string of USD with 2 decimals", r"\d+\.\d\d")
 ODDS = _text("a string of the form 1 in N", r"1 in [1-9]\d{0,2}(,\d{3})*")
 HASH = _text("a string of 64 hex digits", r"[0-9a-f]{64}")
 ADDRESS = _text("a string of 0x and 40 hex digits", r"0x[0-9a-fA-F]{40}")
+URL = _text("a string that is a URL", r"https?://[^/\s]+(/\S*)?")
 
 
 def exactly(value: Any) -> Kind:

@@ -4,12 +4,13 @@ The one rule kept here: everything that is registered is listed on this page.
 """
 
 from flask import Flask
-from flask_smorest import Api
 
 from app import auth, cross_origin, errors, health
 from app.admin import applications as admin_applications
 from app.admin import operators as admin_operators
 from app.admin import rounds as admin_rounds
+from app.documentation.pages import documentation
+from app.openapi import Collector
 from app.operator import manifests, profile, tickets
 from app.operator import rounds as operator_rounds
 from app.ops import ops
@@ -62,9 +63,10 @@ def create_app() -> Flask:
         MAX_CONTENT_LENGTH=SMALL_BODY_BYTES,
         MAX_FORM_MEMORY_SIZE=SMALL_BODY_BYTES,
     )
-    api = Api(app)
+    api = Collector(app)
     for blueprint in BLUEPRINTS:
         api.register_blueprint(blueprint)
+    app.register_blueprint(documentation)
     errors.register(app)
     cross_origin.register(app)
     app.cli.add_command(ops)

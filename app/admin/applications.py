@@ -7,6 +7,7 @@ from marshmallow import Schema, fields
 from sqlalchemy import select
 
 from app.credentials import admin_actor, require_admin, role_required
+from app.documentation.declared import refuses
 from app.fields import Text, Whole, identifier, one_of
 from app.parsing import Blueprint
 from app.resources.applications import ApplicationStatusSchema, status_view
@@ -14,9 +15,13 @@ from models.applications import Application, ApplicationStatus, review
 from models.audit import record
 from models.credentials import AdminRole, issue_api_key
 from models.session import transaction
+from protocol.errors import Conflict
 
 blueprint = Blueprint("admin_applications", __name__, url_prefix="/api/admin/applications", description="Applications")
 blueprint.before_request(require_admin)
+
+
+DECIDED = Conflict("the application is approved already", code="already_reviewed")
 
 
 class ReviewSchema(Schema):
@@ -68,6 +73,7 @@ class Applications(MethodView):
 class Approve(MethodView):
     """Approval."""
 
+    @refuses(DECIDED)
     @role_required(AdminRole.REVIEWER)
     @blueprint.arguments(ReviewSchema)
     @blueprint.response(200, ReviewedSchema)
@@ -97,6 +103,7 @@ class Approve(MethodView):
 class Reject(MethodView):
     """Rejection."""
 
+    @refuses(DECIDED)
     @role_required(AdminRole.REVIEWER)
     @blueprint.arguments(ReviewSchema)
     @blueprint.response(200, ReviewedSchema)

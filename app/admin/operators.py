@@ -7,6 +7,7 @@ from marshmallow import Schema, fields
 from sqlalchemy.exc import DataError
 
 from app.credentials import admin_actor, require_admin, role_required
+from app.documentation.declared import refuses
 from app.fields import Amount, Filled, Micro, identifier
 from app.parsing import Blueprint
 from models.audit import record
@@ -14,7 +15,7 @@ from models.credentials import AdminRole
 from models.deposits import deposit
 from models.operators import operator
 from models.session import transaction
-from protocol.errors import Invalid
+from protocol.errors import Conflict, Invalid
 from tasks.bell import Bell, ring_after_commit
 
 blueprint = Blueprint("admin_operators", __name__, url_prefix="/api/admin/operators", description="Operators")
@@ -41,6 +42,7 @@ class DepositedSchema(Schema):
 class Deposits(MethodView):
     """Deposits."""
 
+    @refuses(Conflict("this reference is on record with another amount", code="deposit_conflict"))
     @role_required(AdminRole.TREASURER)
     @blueprint.arguments(DepositSchema)
     @blueprint.response(200, DepositedSchema)

@@ -9,6 +9,7 @@ from marshmallow import Schema, fields
 from sqlalchemy.orm import Session
 
 from app.credentials import admin_actor, require_admin, role_required
+from app.documentation.declared import refuses
 from app.fields import Filled, Moment, Shown, Whole, identifier, one_of, round_state
 from app.parsing import Blueprint, path_number
 from app.resources.proof_shapes import ExclusionSchema
@@ -132,6 +133,7 @@ class OneRound(MethodView):
 class FailRound(MethodView):
     """Ending."""
 
+    @refuses(Conflict("a round that is DRAWN cannot be failed any more", code="wrong_state"))
     @role_required(AdminRole.ONCALL)
     @blueprint.arguments(FailRoundSchema)
     @blueprint.response(202, FailRequestedSchema)

@@ -18,8 +18,11 @@ from werkzeug.test import TestResponse
 @pytest.fixture
 def application(house: None) -> Flask:
     from app import create_app
+    from tests.app.conformance import CheckedClient
 
-    return create_app()
+    app = create_app()
+    app.test_client_class = CheckedClient
+    return app
 
 
 @dataclass

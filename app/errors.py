@@ -100,6 +100,11 @@ def code_of_status(status: int) -> str:
     return _CODES.get(status) or HTTPStatus(status).phrase.lower().replace(" ", "_")
 
 
+def message_of_status(status: int) -> str:
+    """The sentence of an error that werkzeug raised by itself."""
+    return _MESSAGES.get(status) or HTTPStatus(status).phrase.lower()
+
+
 def _answer(status: int, message: str, code: str, details: Any = None, **facts: Any) -> Response:
     response = jsonify(body_of(message, code, details, **facts))
     response.status_code = status
@@ -119,8 +124,7 @@ def _from_werkzeug(error: HTTPException) -> Response:
     status = error.code or 500
     if status >= 500 and isinstance(error, InternalServerError):
         return _unexpected(error.original_exception or error)
-    message = _MESSAGES.get(status, error.name.lower())
-    response = _answer(status, message, code_of_status(status))
+    response = _answer(status, message_of_status(status), code_of_status(status))
     allow = error.get_response().headers.get("Allow")
     if allow:
         response.headers["Allow"] = allow

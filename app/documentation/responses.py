@@ -13,7 +13,16 @@ from typing import Any
 from marshmallow import Schema
 
 from app.documentation.declared import Refusal
-from app.errors import STATUS, BadRequest, TooLarge, UnsupportedMediaType, body_of, code_of_status, status_of
+from app.errors import (
+    STATUS,
+    BadRequest,
+    TooLarge,
+    UnsupportedMediaType,
+    body_of,
+    code_of_status,
+    message_of_status,
+    status_of,
+)
 from app.resources.errors import ErrorSchema
 from protocol.errors import Invalid, Unavailable
 
@@ -86,7 +95,7 @@ def error_responses(
     refusals: list[Refusal] = [*(_WITH_A_BODY if needed is not None else ()), *_ALWAYS]
     refusals += [(Invalid(_REFUSED, details=wrong), None), *declared]
     shown = [_shown(*refusal) for refusal in refusals]
-    shown += [_plain(429, "the rate limit is exceeded; try again in 12 seconds")]
+    shown += [_plain(429, message_of_status(429))]
     shown += [_plain(500, "something went wrong on our side", "internal")]
     by_status: dict[int, list[_Shown]] = {}
     for one in shown:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from app.version import VERSION
 from protocol.lifecycle import State, Trigger
 from protocol.prizes import TIERS
 from protocol.rules import Rules
@@ -249,7 +250,7 @@ WORLD: Mapping[str, Any] = {
     "limit": 20,
     "offset": 0,
     "success": True,
-    "version": "2.0.0",
+    "version": VERSION,
     "pending": 0,
     "delivered": 27,
     "failed": 0,

@@ -20,12 +20,21 @@ from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from app.documentation.declared import Refusal, credentials_of, needs_engines, refusals_of, roles_of
-from app.documentation.examples import example_of
-from app.documentation.parameters import PATH_IDS, query_documented
+from app.documentation.examples import NoExample, example_of
+from app.documentation.parameters import IF_NONE_MATCH, path_id, query_documented
 from app.documentation.prose import CREDENTIALS, INFO, SERVERS, plain, summary_and_rest, who_may
-from app.documentation.responses import HEADERS, error_responses, share, standing_headers
+from app.documentation.responses import (
+    CACHE_HEADERS,
+    HEADERS,
+    cache_headers,
+    error_responses,
+    share,
+    standing_headers,
+    unchanged,
+)
 from app.documentation.told import webhooks
 from app.fields import OneKindOf
+from app.read_cache import freshness
 from app.resources.errors import ErrorSchema
 from protocol.errors import NotFound
 
@@ -64,6 +73,8 @@ class OpenApi:
         self._app, self._api, self._lock = app, api, Lock()
         plugin: MarshmallowPlugin = api.ma_plugin
         self._converter: Any = plugin.converter
+        self.lacking: list[str] = []
+        """Fields of which ``app.documentation.world`` knows no value."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -104,7 +115,7 @@ class OpenApi:
             "components": {
                 "schemas": schemas,
                 "responses": shared,
-                "headers": HEADERS,
+                "headers": HEADERS | CACHE_HEADERS,
                 "securitySchemes": CREDENTIALS,
             },
         }
@@ -115,13 +126,15 @@ class OpenApi:
         body = operation.get("requestBody")
         summary, rest = summary_and_rest(operation)
         rest = "\n\n".join(filter(None, [rest, who_may(roles_of(function))]))
-        ids = [PATH_IDS[name] for name in _VARIABLE.findall(rule.rule)]
+        ids = [path_id(name) for name in _VARIABLE.findall(rule.rule)]
         credentials = credentials_of(function) or next(filter(None, map(credentials_of, guards)), ())
         declared: list[Refusal] = [*refusals_of(function), *(said for guard in guards for said in refusals_of(guard))]
         if ids and not any(isinstance(error, NotFound) for error, _ in declared):
             declared.append((NotFound(f"no such {ids[0].thing}"), None))
+        cached = method == "get" and self._is_cached(rule)
         parameters = [one.documented() for one in ids]
         parameters += [query_documented(parameter) for parameter in operation.get("parameters", ())]
+        parameters += [IF_NONE_MATCH] if cached else []
         return {
             "operationId": _operation_id(method, rule),
             "summary": summary,
@@ -131,8 +144,7 @@ class OpenApi:
             **({"parameters": parameters} if parameters else {}),
             **({"requestBody": self._asked(body)} if body else {}),
             "responses": {
-                **{str(status): self._success(answer) for status, answer in operation["responses"].items()
-                   if str(status).startswith("2")},
+                **self._successes(operation, cached),
                 **error_responses(
                     declared,
                     needed=self._needed(body) if body else None,
@@ -143,11 +155,14 @@ class OpenApi:
         }  # fmt: skip
 
     def _asked(self, body: dict[str, Any]) -> dict[str, Any]:
-        content = {
-            kind: {"schema": about["schema"], "example": about.get("example") or self._example(about["schema"])}
-            for kind, about in body["content"].items()
-        }
-        return {"required": True, "content": content}
+        return {"required": True, "content": self._shown(body["content"])}
+
+    def _shown(self, content: dict[str, Any]) -> dict[str, Any]:
+        shown = {}
+        for kind, about in content.items():
+            example = {"example": about["example"]} if "example" in about else self._example(about["schema"])
+            shown[kind] = {"schema": about["schema"], **example}
+        return shown
 
     def _needed(self, body: dict[str, Any]) -> str:
         """A field that the body must have, to show what is said when it is missing; empty if there is none."""
@@ -156,15 +171,23 @@ class OpenApi:
         described = self._schemas()[name]
         return next((field for field in described["properties"] if field in described.get("required", ())), "")
 
-    def _success(self, answer: dict[str, Any]) -> dict[str, Any]:
-        content = {
-            kind: {"schema": about["schema"], "example": about.get("example") or self._example(about["schema"])}
-            for kind, about in answer.get("content", {}).items()
+    def _successes(self, operation: dict[str, Any], cached: bool) -> dict[str, Any]:
+        good = {
+            str(status): self._success(answer)
+            for status, answer in operation["responses"].items()
+            if str(status).startswith("2")
         }
+        if cached:
+            for answer in good.values():
+                answer["headers"] |= cache_headers()
+            good["304"] = unchanged()
+        return good
+
+    def _success(self, answer: dict[str, Any]) -> dict[str, Any]:
         return {
             "description": self._meaning(answer),
             "headers": standing_headers() | answer.get("headers", {}),
-            "content": content,
+            "content": self._shown(answer.get("content", {})),
         }
 
     def _meaning(self, answer: dict[str, Any]) -> str:
@@ -178,6 +201,9 @@ class OpenApi:
         function: Any = self._app.view_functions[rule.endpoint]
         kind = getattr(function, "view_class", None)
         return getattr(kind, method) if kind else function
+
+    def _is_cached(self, rule: Rule) -> bool:
+        return freshness(getattr(self._app.view_functions[rule.endpoint], "view_class", None)) is not None
 
     def _guards(self, rule: Rule) -> list[Callable[..., Any]]:
         name = rule.endpoint.rpartition(".")[0]
@@ -203,13 +229,18 @@ class OpenApi:
         reference: dict[str, Any] = self._converter.resolve_nested_schema(schema)
         return reference
 
-    def _example(self, schema: dict[str, Any]) -> Any:
-        return example_of(schema, self._schemas())
+    def _example(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """An example, as it stands beside its schema. One that cannot be made is missed by a test, not by a reader."""
+        try:
+            return {"example": example_of(schema, self._schemas())}
+        except NoExample as lacking:
+            self.lacking.append(str(lacking))
+            return {}
 
 
 def template_of(rule: Rule) -> str:
     """A route's path as published: `/api/public/rounds/{roundId}`."""
-    return _VARIABLE.sub(lambda found: f"{{{PATH_IDS[found[1]].name}}}", rule.rule)
+    return _VARIABLE.sub(lambda found: f"{{{path_id(found[1]).name}}}", rule.rule)
 
 
 def _operation_id(method: str, rule: Rule) -> str:

@@ -1,7 +1,7 @@
 """Examples of bodies, composed by walking a schema with the values of ``app.documentation.world``.
 
 The one rule kept here: nobody writes an example by hand twice. A new schema made of known names has its example for
-nothing; a name that the world does not know is an error, which a test shows.
+nothing; a name that the world does not know is found by a test.
 """
 
 from collections.abc import Mapping

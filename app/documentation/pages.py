@@ -30,9 +30,7 @@ _NAMES = {
     "applicationToken": "the application's token",
 }
 
-documentation = Blueprint(
-    "documentation", __name__, template_folder="templates", static_folder="static", static_url_path="/docs/static"
-)
+documentation = Blueprint("documentation", __name__, template_folder="templates")
 
 
 @documentation.get("/openapi.json")
@@ -57,6 +55,18 @@ def guide() -> Response:
 def protocol() -> Response:
     """The protocol: every hash, number and sum."""
     return _page(_rendered_text(PROTOCOL))
+
+
+@documentation.get("/docs/style.css")
+def style() -> Response:
+    """What the pages look like."""
+    return _cacheable(Response(_asset("docs.css"), content_type="text/css; charset=utf-8"))
+
+
+@documentation.get("/docs/icon.svg")
+def icon() -> Response:
+    """The pages' sign."""
+    return _cacheable(Response(_asset("icon.svg"), content_type="image/svg+xml"))
 
 
 def _rendered_reference(app: Flask) -> str:
@@ -92,15 +102,15 @@ def _cacheable(response: Response) -> Response:
     return response
 
 
-@lru_cache(maxsize=1)
-def _style() -> str:
-    """Changes with the style sheet, so that no browser shows new pages in old clothes."""
-    return sha256((Path(__file__).parent / "static" / "docs.css").read_bytes()).hexdigest()[:12]
+@lru_cache(maxsize=2)
+def _asset(name: str) -> bytes:
+    return (Path(__file__).parent / "static" / name).read_bytes()
 
 
 @documentation.context_processor
 def _clothes() -> dict[str, str]:
-    return {"style": _style()}
+    # Changes with the style sheet, so that no browser shows new pages in old clothes.
+    return {"style": sha256(_asset("docs.css")).hexdigest()[:12]}
 
 
 @documentation.app_template_filter("markdown")

@@ -167,7 +167,7 @@ def _operation(document: Document, path: str, method: str, operation: dict[str, 
         parameters=tuple(_parameter(one, document) for one in operation.get("parameters", ())),
         asked=tuple(asked),
         request=code(_curl(path, method, operation), "sh"),
-        answers=tuple(_answer(document, status, answer) for status, answer in answers.items() if status < "4"),
+        answers=tuple(_answer(document, status, answer) for status, answer in answers.items() if status < "3"),
         failures=tuple(failure for failure in failures if failure not in usual),
         standing=tuple(dict.fromkeys(failure.status for failure in usual)),
     )
@@ -175,7 +175,7 @@ def _operation(document: Document, path: str, method: str, operation: dict[str, 
 
 def _answer(document: Document, status: str, answer: dict[str, Any]) -> Answer:
     [(media_type, about)] = answer["content"].items()
-    schema, example = about["schema"], about["example"]
+    schema, example = about["schema"], about.get("example")
     own = {name: header for name, header in answer["headers"].items() if "$ref" not in header}
     shown = example if isinstance(example, str) else _json(example)
     return Answer(
@@ -222,7 +222,7 @@ def _event(document: Document, name: str) -> Event:
     schemas = document["components"]["schemas"]
     envelope = schemas[about["schema"]["$ref"].rpartition("/")[2]]
     rows = rows_of(envelope["properties"]["data"], schemas)
-    return Event(told["operationId"], name, told["summary"], tuple(rows), code(_json(about["example"]), "json"))
+    return Event(told["operationId"], name, told["summary"], tuple(rows), code(_json(about.get("example")), "json"))
 
 
 def _followed(document: Document, part: dict[str, Any]) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def _curl(path: str, method: str, operation: dict[str, Any]) -> str:
     lines = [f'curl{verb} "$BASE_URL{path}"']
     lines += [_CURL[name] for one in operation["security"][:1] for name in one]
     if body := operation.get("requestBody"):
-        example = json.dumps(body["content"]["application/json"]["example"], indent=2, ensure_ascii=False)
+        example = json.dumps(body["content"]["application/json"].get("example"), indent=2, ensure_ascii=False)
         lines += ["-H 'Content-Type: application/json'", f"-d '{example}'"]
     if any("Content-Encoding" in _headers(answer) for answer in operation["responses"].values()):
         lines.append("--compressed")

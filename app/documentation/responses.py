@@ -82,6 +82,31 @@ class _Shown:
     meaning: str
 
 
+CACHE_HEADERS: dict[str, dict[str, Any]] = {
+    "ETag": {
+        "description": "Names what was answered; send it back as `If-None-Match`.",
+        "schema": {"type": "string", "pattern": '^"[0-9a-f]{32}"$'},
+    },
+    "Cache-Control": {
+        "description": "For how long the answer may be used again without asking.",
+        "schema": {"type": "string"},
+    },
+}
+
+
+def unchanged() -> dict[str, Any]:
+    """The answer to a reader that has what there is."""
+    return {
+        "description": "Nothing has changed since the answer with this `ETag`.",
+        "headers": standing_headers() | cache_headers(),
+    }
+
+
+def cache_headers() -> dict[str, Any]:
+    """References to the headers of an answer that may be kept."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in CACHE_HEADERS}
+
+
 def standing_headers() -> dict[str, Any]:
     """References to the headers that every answer has."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in _RATE_LIMIT}

@@ -11,12 +11,16 @@ from typing import Any
 
 from app.version import VERSION
 from protocol.lifecycle import State, Trigger
+from protocol.merkle import leaf_hash
 from protocol.prizes import TIERS
 from protocol.rules import Rules
 from protocol.seed import COMMIT_REVEAL, HONEST_LIMITS
 from protocol.settlement import Stake, available_for_prizes, settlement_terms, worst_case
+from protocol.tickets import ticket_line
 
 OPERATOR = "op_5c1f8a90d2b34e76"
+DELIVERY = "3f1b0a52-6c0e-4f4e-9a53-2d6f6f0c8f11"
+_LINE = ticket_line(7, OPERATOR, "t-000001", 4_815_162, 342_108, 15_906, 7_421, 318, 42, True).decode()
 _OTHERS = [OPERATOR, "op_8b7d02f4c6a1e935", "op_e2964d1b3f70a85c"]
 _TICKETS = 184_302
 _MANIFEST = '{"roundId":7,"ticketCount":61434}'
@@ -198,6 +202,13 @@ WORLD: Mapping[str, Any] = {
     "claimed": False,
     "claimDeadline": "2026-05-01T20:00:03.412Z",
     "WonData.winnerIndex": 118_204,
+    "line": _LINE,
+    "leafHash": leaf_hash(_LINE.encode()).hex(),
+    "leafIndex": 0,
+    "treeSize": _TICKETS // 3,
+    "accepted": 1,
+    "alreadyClaimed": 0,
+    "late": 0,
     # The lottery
     "jackpot": str(_TERMS.pool1),
     "JackpotCounter.jackpot": f"{_TERMS.pool1 // 1_000_000}.{_TERMS.pool1 % 1_000_000 // 10_000:02d}",
@@ -245,6 +256,19 @@ WORLD: Mapping[str, Any] = {
     "operatorsDeposited": 3,
     "operatorsExcluded": ["op_e2964d1b3f70a85c"],
     "OperatorHeartbeatMissedWebhook.roundId": None,
+    "statusCode": 200,
+    "TestDelivery.status": "delivered",
+    "LoggedDelivery.status": "delivered",
+    "hint": "Your receiver answered 200. Did it check X-Service-Signature? "
+    f"Look for delivery {DELIVERY} in GET /api/operator/webhook-logs.",
+    "deliveryId": DELIVERY,
+    "nextAttemptAt": None,
+    "number": 1,
+    "startedAt": "2026-01-31T20:00:03.498Z",
+    "durationMs": 87,
+    "errorClass": None,
+    "responseBody": "thanks",
+    "LoggedAttempt.url": "https://luckynumbers.example/hooks/lottery",
     # Lists and the service
     "count": 1,
     "limit": 20,

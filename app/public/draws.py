@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.documentation.declared import refuses
 from app.parsing import Blueprint, path_number
+from app.read_cache import cached
 from app.resources.draws import (
     DrawSchema,
     HistorySchema,
@@ -50,6 +51,7 @@ def public_draw(session: Session, any_id: str) -> Draw:
 
 
 @blueprint.route("/draw/<any_id>")
+@cached()
 class OneDraw(MethodView):
     """One draw."""
 
@@ -62,6 +64,7 @@ class OneDraw(MethodView):
 
 
 @blueprint.route("/draw/<any_id>/winners")
+@cached()
 class Winners(MethodView):
     """The winners of a draw."""
 
@@ -89,6 +92,7 @@ class Winners(MethodView):
 
 
 @blueprint.route("/sub-prizes/<any_id>")
+@cached()
 class SubPrizes(MethodView):
     """What the sub-prizes of a draw pay."""
 
@@ -119,6 +123,7 @@ class SubPrizes(MethodView):
 
 
 @blueprint.route("/history")
+@cached()
 class History(MethodView):
     """All draws."""
 

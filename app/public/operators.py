@@ -7,6 +7,7 @@ from marshmallow import Schema, fields
 
 from app.fields import Whole
 from app.parsing import Blueprint
+from app.read_cache import cached
 from app.resources.operators import OperatorDetailSchema, OperatorSchema, public_view, single_view
 from models.operators import operator, operators
 from models.session import transaction
@@ -24,6 +25,7 @@ class OperatorListSchema(Schema):
 
 
 @blueprint.route("")
+@cached()
 class Operators(MethodView):
     """All operators."""
 
@@ -36,6 +38,7 @@ class Operators(MethodView):
 
 
 @blueprint.route("/<operator_id>")
+@cached()
 class OneOperator(MethodView):
     """One operator."""
 

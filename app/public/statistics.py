@@ -7,6 +7,7 @@ from marshmallow import Schema
 
 from app.fields import LARGEST_ODDS_RANGE, Count, Micro, Shown, Whole
 from app.parsing import Blueprint
+from app.read_cache import cached
 from models.jackpot import jackpot
 from models.ledger import POOL, balance
 from models.session import transaction
@@ -40,6 +41,7 @@ class StatisticsSchema(Schema):
 
 
 @blueprint.route("/stats")
+@cached()
 class Statistics(MethodView):
     """The lottery in figures."""
 

@@ -20,6 +20,14 @@ from protocol.tickets import ticket_line
 
 OPERATOR = "op_5c1f8a90d2b34e76"
 DELIVERY = "3f1b0a52-6c0e-4f4e-9a53-2d6f6f0c8f11"
+_NUMBERS = {
+    "jackpotNumber": 4_815_162,
+    "bonus1": 342_108,
+    "bonus2": 15_906,
+    "bonus3": 7_421,
+    "bonus4": 318,
+    "bonus5": 42,
+}
 _LINE = ticket_line(7, OPERATOR, "t-000001", 4_815_162, 342_108, 15_906, 7_421, 318, 42, True).decode()
 _OTHERS = [OPERATOR, "op_8b7d02f4c6a1e935", "op_e2964d1b3f70a85c"]
 _TICKETS = 184_302
@@ -67,6 +75,15 @@ def _tiers(counted: str, paid: bool = False) -> list[dict[str, Any]]:
         shown.append(about | {"winners": winners})
     return shown
 
+
+_SETTLED = digest_of("settlementHash")
+_LOG: list[tuple[str, str, dict[str, Any]]] = [
+    ("ROUND_OPENED", "2026-01-30T22:00:00.000Z", {}),
+    ("MANIFEST_SUBMITTED", "2026-01-31T17:42:10.905Z", {"operatorId": OPERATOR, "ticketCount": _TICKETS // 3}),
+    ("ROUND_SEALED", "2026-01-31T18:30:01.377Z", {"sealedCount": 3}),
+    ("ROUND_DRAWN", "2026-01-31T20:00:03.412Z", _NUMBERS),
+    ("ROUND_SETTLED", "2026-01-31T21:00:00.640Z", {"settlementHash": _SETTLED}),
+]
 
 WORLD: Mapping[str, Any] = {
     # Who
@@ -158,15 +175,11 @@ WORLD: Mapping[str, Any] = {
     "FailRound.reason": "The regulator asked for it",
     "FailedData.reason": "no escrow",
     "beacon": None,
+    "events": [{"type": kind, "roundId": 7, "timestamp": at, "data": data} for kind, at, data in _LOG],
     "Proof.ledger": _TERMS.as_hashed(),
     # Tickets and manifests
     "ticketId": "t-000001",
-    "jackpotNumber": 4_815_162,
-    "bonus1": 342_108,
-    "bonus2": 15_906,
-    "bonus3": 7_421,
-    "bonus4": 318,
-    "bonus5": 42,
+    **_NUMBERS,
     "isQuickPick": True,
     "ticketsAccepted": 1,
     "ticketCount": 61_434,

@@ -7,7 +7,9 @@ from flask import Flask
 
 from app import auth, cross_origin, errors, health, read_cache
 from app.admin import applications as admin_applications
+from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
+from app.admin import queues as admin_queues
 from app.admin import rounds as admin_rounds
 from app.documentation.pages import documentation
 from app.openapi import Collector
@@ -45,6 +47,8 @@ BLUEPRINTS = (
     admin_applications.blueprint,
     admin_operators.blueprint,
     admin_rounds.blueprint,
+    admin_deliveries.blueprint,
+    admin_queues.blueprint,
     health.blueprint,
 )
 

@@ -20,7 +20,7 @@ from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from app.documentation.declared import Refusal, credentials_of, needs_engines, refusals_of, roles_of
-from app.documentation.examples import NoExample, example_of
+from app.documentation.examples import Composer
 from app.documentation.parameters import IF_NONE_MATCH, path_id, query_documented
 from app.documentation.prose import CREDENTIALS, INFO, SERVERS, plain, summary_and_rest, who_may
 from app.documentation.responses import (
@@ -231,11 +231,10 @@ class OpenApi:
 
     def _example(self, schema: dict[str, Any]) -> dict[str, Any]:
         """An example, as it stands beside its schema. One that cannot be made is missed by a test, not by a reader."""
-        try:
-            return {"example": example_of(schema, self._schemas())}
-        except NoExample as lacking:
-            self.lacking.append(str(lacking))
-            return {}
+        composer = Composer(self._schemas())
+        example = composer.example(schema)
+        self.lacking += composer.lacking
+        return {} if composer.lacking else {"example": example}
 
 
 def template_of(rule: Rule) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from app.documentation.world import WORLD
 from app.fields import LARGEST_SAFE
 from protocol.identifiers import IDENTIFIER_PATTERN
+from tasks.bell import QUEUES
 
 _NUMBER = {"type": "integer", "minimum": 1, "maximum": LARGEST_SAFE}
 _IDENTIFIER = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": f"^{IDENTIFIER_PATTERN}$"}
@@ -23,6 +24,7 @@ class PathId:
     thing: str
     meaning: str
     schema: dict[str, Any]
+    example: str = ""
 
     def documented(self) -> dict[str, Any]:
         """The parameter as OpenAPI writes it."""
@@ -32,7 +34,7 @@ class PathId:
             "required": True,
             "description": self.meaning,
             "schema": self.schema,
-            **({"example": WORLD[self.name]} if self.name in WORLD else {}),
+            **({"example": shown} if (shown := self.example or WORLD.get(self.name)) else {}),
         }
 
 
@@ -46,6 +48,8 @@ PATH_IDS = {
     ),
     "operator_id": PathId("operatorId", "operator", "An operator's id.", _IDENTIFIER),
     "ticket_id": PathId("ticketId", "ticket", "A ticket's id, as its operator submitted it.", _IDENTIFIER),
+    "delivery_id": PathId("deliveryId", "delivery", "A delivery's id.", {"type": "string", "format": "uuid"}),
+    "name": PathId("name", "queue", "A queue's name.", {"type": "string", "enum": list(QUEUES)}, "deliveries"),
     "application_id": PathId("applicationId", "application", "An application's id.", _IDENTIFIER),
 }
 
@@ -81,6 +85,13 @@ IF_NONE_MATCH: dict[str, Any] = {
 
 _QUERY = {
     "limit": "How many to show.",
+    "cursor": "`nextCursor` of the page before; the first page unless given.",
+    "operatorId": "Only those of this operator.",
+    "roundId": "Only those of this round.",
+    "event": "Only those of this event.",
+    "errorClass": "Only those whose last attempt failed like this.",
+    "since": "Only those written from this moment on.",
+    "until": "Only those written before this moment.",
     "offset": "How many to leave out at the beginning.",
     "tier": "Only this sub-prize tier; all five unless given.",
     "status": "Only those in this state; all unless given.",

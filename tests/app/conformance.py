@@ -5,7 +5,6 @@ One rule: this looks at each answer of each test of this folder, so the document
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import Any
 
@@ -29,7 +28,7 @@ class CheckedClient(FlaskClient):
 def check(application: Any, answer: TestResponse) -> None:
     """Hold one answer against the document of the application that gave it."""
     method = answer.request.method.lower()
-    document = document_of(application).document
+    document = _document(application)
     try:
         rule, _ = application.url_map.bind("localhost").match(
             answer.request.path, method=method.upper(), return_rule=True
@@ -49,7 +48,7 @@ def check(application: Any, answer: TestResponse) -> None:
     assert answer.mimetype in described["content"], f"{about}: {answer.mimetype} is not documented"
     if answer.mimetype == "application/json":
         pointer = (operation["operationId"], str(answer.status_code))
-        problem = next(_validator(document_of(application).text, *pointer).iter_errors(answer.get_json()), None)
+        problem = next(_validator(*pointer).iter_errors(answer.get_json()), None)
         assert problem is None, f"{about} at {problem.instance_path}: {problem.message}"
 
 
@@ -60,9 +59,19 @@ def validator(document: dict[str, Any], schema: dict[str, Any]) -> jsonschema_rs
     )
 
 
+_DOCUMENTS: list[dict[str, Any]] = []
+
+
+def _document(application: Any) -> dict[str, Any]:
+    # Of the first application of the run: all are made alike, and each would take a moment to describe itself.
+    if not _DOCUMENTS:
+        _DOCUMENTS.append(document_of(application).document)
+    return _DOCUMENTS[0]
+
+
 @lru_cache(maxsize=1_000)
-def _validator(text: str, operation_id: str, status: str) -> jsonschema_rs.Validator:
-    document = json.loads(text)
+def _validator(operation_id: str, status: str) -> jsonschema_rs.Validator:
+    [document] = _DOCUMENTS
     [operation] = [
         operation
         for item in document["paths"].values()

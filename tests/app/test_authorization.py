@@ -65,6 +65,12 @@ REVIEWER, TREASURER, ONCALL = AdminRole.REVIEWER, AdminRole.TREASURER, AdminRole
 
 MAY: dict[tuple[str, str], Door] = {
     ("GET", "/health"): ANYBODY,
+    ("GET", "/openapi.json"): ANYBODY,
+    ("GET", "/docs"): ANYBODY,
+    ("GET", "/docs/guide"): ANYBODY,
+    ("GET", "/docs/protocol"): ANYBODY,
+    ("GET", "/docs/style.css"): ANYBODY,
+    ("GET", "/docs/icon.svg"): ANYBODY,
     ("GET", "/health/ready"): ANYBODY,
     ("GET", "/api/public/rounds"): ANYBODY,
     ("GET", "/api/public/rounds/<round_id>"): ANYBODY,

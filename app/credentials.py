@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from flask import current_app, g, request
 
 from app.tokens import operator_of_access_token
-from models.credentials import AdminKey, AdminRole, admin_of_key, operator_of_api_key
+from models.credentials import AdminKey, AdminRole, admin_of_key, key_in_force, operator_of_api_key
 from models.operators import Operator
 from models.session import transaction
 from protocol.errors import Forbidden, LotteryError, Unauthenticated
@@ -71,6 +71,8 @@ def require_operator() -> None:
             operator_id, key_id = operator_of_api_key(session, key)
         elif scheme.lower() == "bearer" and token:
             operator_id, key_id = operator_of_access_token(token.strip())
+            if not key_in_force(session, operator_id, key_id):
+                raise Unauthenticated("the API key behind this access token is not in force", code="invalid_token")
         else:
             raise Unauthenticated("send an API key (X-Service-Key) or an access token (Authorization: Bearer)")
         g.verified_key = f"key:{key_id}"

@@ -69,9 +69,22 @@ def operator_of_api_key(session: Session, key: str) -> tuple[str, str]:
     key_id, _, _ = rest.partition("_")
     row = session.get(OperatorApiKey, key_id) if prefix == "sk" and is_identifier(key_id) else None
     known = matches(row.secret_digest if row else None, key)
-    if row is None or not known or (row.expires_at is not None and row.expires_at <= database_now(session)):
+    if row is None or not known or _expired(session, row):
         raise Unauthenticated("unknown or expired API key")
     return row.operator_id, row.id
+
+
+def _expired(session: Session, key: OperatorApiKey) -> bool:
+    return key.expires_at is not None and key.expires_at <= database_now(session)
+
+
+def key_in_force(session: Session, operator_id: str, key_id: str) -> bool:
+    """Whether this is a key of the operator that has not expired. Tokens are worth what their key is worth.
+
+    Otherwise whoever stole a key and was quick to log in would stay in after the key was replaced.
+    """
+    key = session.get(OperatorApiKey, key_id) if is_identifier(key_id) else None
+    return key is not None and key.operator_id == operator_id and not _expired(session, key)
 
 
 def signing_key(session: Session, operator_id: str) -> str | None:
@@ -124,7 +137,7 @@ def _revoke_family(session: Session, family: UUID) -> None:
 
 
 def spend_refresh_token(session: Session, token: str) -> RefreshToken | None:
-    """Revoke the token and return it; None when it cannot be used.
+    """Revoke the token and return it; None when it cannot be used, or the API key behind it cannot any more.
 
     A token used a second time means that two parties hold it: its whole family is revoked. The caller commits
     that even though it answers with an error. Of two simultaneous uses the row lock lets one through.
@@ -139,7 +152,7 @@ def spend_refresh_token(session: Session, token: str) -> RefreshToken | None:
         _revoke_family(session, row.family)
         return None
     row.revoked_at = now
-    return row
+    return row if key_in_force(session, row.operator_id, row.key_id) else None
 
 
 class AdminRole(StrEnum):

@@ -72,7 +72,7 @@ def require_operator() -> None:
         elif scheme.lower() == "bearer" and token:
             operator_id, key_id = operator_of_access_token(token.strip())
             if not key_in_force(session, operator_id, key_id):
-                raise Unauthenticated("the API key behind this access token is not in force", code="invalid_token")
+                raise Unauthenticated("the API key behind this access token has ended", code="invalid_token")
         else:
             raise Unauthenticated("send an API key (X-Service-Key) or an access token (Authorization: Bearer)")
         g.verified_key = f"key:{key_id}"

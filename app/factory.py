@@ -8,7 +8,9 @@ from flask_smorest import Api
 
 from app import auth, cross_origin, errors, health, limits, read_cache, unread
 from app.admin import applications as admin_applications
+from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
+from app.admin import queues as admin_queues
 from app.admin import rounds as admin_rounds
 from app.operator import manifests, payouts, profile, sandbox, tickets
 from app.operator import rounds as operator_rounds
@@ -44,6 +46,8 @@ BLUEPRINTS = (
     admin_applications.blueprint,
     admin_operators.blueprint,
     admin_rounds.blueprint,
+    admin_deliveries.blueprint,
+    admin_queues.blueprint,
     health.blueprint,
 )
 

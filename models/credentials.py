@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID, uuid4
 
-from sqlalchemy import TIMESTAMP, ForeignKey, LargeBinary, select, update
+from sqlalchemy import TIMESTAMP, ColumnElement, ForeignKey, LargeBinary, func, or_, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models.base import Base, Created, Identifier, Instant
@@ -78,13 +78,39 @@ def _expired(session: Session, key: OperatorApiKey) -> bool:
     return key.expires_at is not None and key.expires_at <= database_now(session)
 
 
+def _in_force() -> ColumnElement[bool]:
+    return or_(OperatorApiKey.expires_at.is_(None), OperatorApiKey.expires_at > func.clock_timestamp())
+
+
 def key_in_force(session: Session, operator_id: str, key_id: str) -> bool:
-    """Whether this is a key of the operator that has not expired. Tokens are worth what their key is worth.
+    """Whether this key of the operator still opens the door. What was made with it ends when it ends.
 
     Otherwise whoever stole a key and was quick to log in would stay in after the key was replaced.
     """
-    key = session.get(OperatorApiKey, key_id) if is_identifier(key_id) else None
-    return key is not None and key.operator_id == operator_id and not _expired(session, key)
+    wanted = select(OperatorApiKey.id).where(
+        OperatorApiKey.id == key_id, OperatorApiKey.operator_id == operator_id, _in_force()
+    )
+    return session.scalars(wanted).first() is not None
+
+
+def keys_in_force(session: Session, operator_id: str) -> list[OperatorApiKey]:
+    """The operator's keys that authenticate now, newest first; the first of them signs."""
+    wanted = select(OperatorApiKey).where(OperatorApiKey.operator_id == operator_id, _in_force())
+    return list(session.scalars(wanted.order_by(OperatorApiKey.created_at.desc())))
+
+
+def rotate_api_key(session: Session, operator_id: str, overlap_seconds: int) -> tuple[str, datetime | None]:
+    """Make a new key, which signs from now on, and let every earlier one end in ``overlap_seconds`` at the latest.
+
+    The caller holds the operator's row, so that two rotations at once do not each spare the other's key. Returns
+    the new key, seen only now, and when the earlier ones have ended (UTC); None when there was none in force.
+    """
+    ends_at = database_now(session) + timedelta(seconds=overlap_seconds)
+    earlier = keys_in_force(session, operator_id)
+    for row in earlier:
+        row.expires_at = min(row.expires_at or ends_at, ends_at)
+    last_end = max((row.expires_at for row in earlier if row.expires_at), default=None)
+    return issue_api_key(session, operator_id), last_end
 
 
 def signing_key(session: Session, operator_id: str) -> str | None:
@@ -139,8 +165,9 @@ def _revoke_family(session: Session, family: UUID) -> None:
 def spend_refresh_token(session: Session, token: str) -> RefreshToken | None:
     """Revoke the token and return it; None when it cannot be used, or the API key behind it cannot any more.
 
-    A token used a second time means that two parties hold it: its whole family is revoked. The caller commits
-    that even though it answers with an error. Of two simultaneous uses the row lock lets one through.
+    A token ends with the API key it was made with. A token used a second time means that two parties hold it: its
+    whole family is revoked. The caller commits that even though it answers with an error. Of two simultaneous uses the
+    row lock lets one through.
     """
     row = session.scalars(
         select(RefreshToken).where(RefreshToken.token_digest == digest(token)).with_for_update()

@@ -42,7 +42,9 @@ class Delivery(Due, Base):
     """One message to one operator. ``due_at`` is when its next attempt may begin.
 
     ``fence`` counts the claims: a result that comes with an older number comes from somebody whose lease
-    ran out, and is not written.
+    ran out, and is not written. ``attempts_before`` were made before it was last queued again by hand
+    (``models.requeue``): attempts keep their numbers, and the retry policy counts from there. ``lease_ends_at`` is
+    set while somebody is at it.
     """
 
     __tablename__ = "deliveries"
@@ -50,6 +52,8 @@ class Delivery(Due, Base):
         Index("ix_deliveries_ring", "ring_at", postgresql_where=text("due_at IS NOT NULL")),
         Index("ix_deliveries_operator_id_created_at", "operator_id", "created_at"),
         Index("ix_deliveries_round_id", "round_id"),
+        Index("ix_deliveries_created_at_id", "created_at", "id"),
+        Index("ix_deliveries_failed", "created_at", "id", postgresql_where=text("status = 'failed'")),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
@@ -59,6 +63,8 @@ class Delivery(Due, Base):
     body: Mapped[bytes] = mapped_column(LargeBinary)
     status: Mapped[str] = mapped_column(server_default=DeliveryStatus.PENDING.value)
     attempts: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    attempts_before: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    lease_ends_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     fence: Mapped[int] = mapped_column(server_default="0")
     created_at: Mapped[Created]
     finished_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
@@ -149,6 +155,7 @@ def claim(session: Session, delivery_id: UUID, lease_seconds: float) -> Delivery
         .values(
             due_at=now + timedelta(seconds=lease_seconds),
             ring_at=now + timedelta(seconds=lease_seconds),
+            lease_ends_at=now + timedelta(seconds=lease_seconds),
             fence=Delivery.fence + 1,
         )
         .returning(Delivery)
@@ -174,6 +181,7 @@ def conclude(
             attempts=attempt.number,
             due_at=retry_at,
             ring_at=retry_at or now,
+            lease_ends_at=None,
             finished_at=None if retry_at else now,
             error_class=attempt.error_class,
         )

@@ -11,6 +11,7 @@ from sqlalchemy import TIMESTAMP, Boolean, Index, func, select, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Mapped, Session, mapped_column
 
 from models.base import Base, Created, Due, Identifier, Micro
+from models.ledger import Account
 from models.session import database_now
 from models.settings import settings
 from protocol.errors import NotFound
@@ -68,6 +69,40 @@ def operator(session: Session, operator_id: str) -> Operator:
     if row is None:
         raise NotFound("no such operator")
     return row
+
+
+def lock_operator(session: Session, operator_id: str) -> Operator:
+    """One operator, which nobody else changes until this transaction ends.
+
+    :raises NotFound: no such operator.
+    """
+    row = operator(session, operator_id)
+    session.refresh(row, with_for_update={"key_share": True})
+    return row
+
+
+def set_active(session: Session, operator_id: str, active: bool) -> bool:
+    """Suspend an operator or let it in again; False when it was so before.
+
+    A suspended operator cannot send heartbeats, so none is awaited: its silence must not count against it.
+
+    :raises NotFound: no such operator.
+    """
+    row = lock_operator(session, operator_id)
+    if row.active == active:
+        return False
+    row.active = active
+    if not active:
+        row.due_at = None
+    return True
+
+
+def operators_with_balances(session: Session, limit: int, offset: int) -> list[tuple[Operator, int]]:
+    """A page of operators, in the order in which they were registered, each with its balance (micro-USDC)."""
+    account = Account.id == func.concat("operator:", Operator.id)
+    page = select(Operator, func.coalesce(Account.balance, 0)).outerjoin(Account, account)
+    ordered = page.order_by(Operator.registered_at, Operator.id).limit(limit).offset(offset)
+    return [(row, int(balance)) for row, balance in session.execute(ordered)]
 
 
 def operators(session: Session) -> list[Operator]:

@@ -2,7 +2,7 @@
 
 The one rule kept here: a bell is rung after the commit and never instead of it, and a bell that cannot be rung is no
 error: the scheduler finds the row and rings again. Whoever rings knows the bell's name only; the actor that answers
-it stands beside the work it does.
+it stands beside the work it does. A bell of a paused queue is heard and not answered: its row stays due.
 """
 
 import logging
@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+from models.queues import is_paused
 from tasks.broker import broker
 
 log = logging.getLogger(__name__)
@@ -41,12 +42,18 @@ class Bell(StrEnum):
         return "deliveries" if self is Bell.DELIVERY else "rounds"
 
 
+QUEUES = tuple(sorted({bell.queue for bell in Bell}))
+"""The names of all queues."""
+
+
 def answers(bell: Bell) -> Callable[[Callable[[Any], R]], Callable[[Any], R]]:
     """Make a function answer ``bell``. It stays a plain function; what it returns is for other callers than bells."""
 
     def decorate(function: Callable[[Any], R]) -> Callable[[Any], R]:
         def answer(row_id: Any) -> None:
-            function(row_id)
+            # Asked every time and of the database, so that a pause counts for the very next piece of work.
+            if not is_paused(bell.queue):
+                function(row_id)
 
         dramatiq.actor(broker=broker, actor_name=bell.value, queue_name=bell.queue)(answer)
         return function

@@ -65,7 +65,7 @@ def deliver(delivery_id: str) -> bool:
     )
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads load, guards nothing
     with transaction() as session:
-        match decide(policy(), attempt.number, answer.outcome, jitter):
+        match decide(policy(), attempt.number - delivery.attempts_before, answer.outcome, jitter):
             case Delivered():
                 return conclude(session, delivery, attempt, status=DeliveryStatus.DELIVERED, retry_in_seconds=None)
             case RetryIn(seconds):

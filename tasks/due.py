@@ -1,7 +1,7 @@
 """Finding rows that are due and ringing for them: what the scheduler does at every tick.
 
 The one rule kept here: whoever rings for a row first pushes its ``ring_at`` ahead and commits, so any number of
-schedulers ring once, and a bell that gets lost is rung again when that time is over.
+schedulers ring once, and a bell that gets lost is rung again when that time is over. Nobody rings for a paused queue.
 """
 
 from dataclasses import dataclass
@@ -9,13 +9,15 @@ from datetime import timedelta
 from typing import Final
 
 from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
 
 from models.deliveries import Delivery
 from models.operators import Operator
+from models.queues import pauses
 from models.rounds import Round, RoundSchedule
 from models.session import transaction
 from models.work import Piece
-from tasks.bell import Bell, RowId, ring
+from tasks.bell import Bell, RowId, ring, ring_after_commit
 
 DueTable = type[Round] | type[Piece] | type[Delivery] | type[Operator] | type[RoundSchedule]
 
@@ -41,12 +43,32 @@ BATCH: Final = 500
 
 
 def ring_due() -> int:
-    """Ring for every due row of every table; returns how many bells were rung."""
-    return sum(_ring_due_of(source) for source in SOURCES)
+    """Ring for every due row of every table whose queue is not paused; returns how many bells were rung."""
+    with transaction() as session:
+        paused = pauses(session)
+    return sum(_ring_due_of(source) for source in SOURCES if source.bell.queue not in paused)
 
 
 def _ring_due_of(source: Source) -> int:
-    now = func.clock_timestamp()
+    with transaction() as session:
+        ids = _mark_due(session, source)
+    return sum(ring(source.bell, row_id) for row_id in ids)
+
+
+def ring_again(session: Session, queue: str) -> None:
+    """Ring after the commit for what is due of a queue that goes on, whenever it was rung for last.
+
+    Bells heard during the pause were not answered, so those rows' bells are taken for lost at once. What is beyond
+    one batch is the scheduler's, at its next ticks.
+    """
+    for source in SOURCES:
+        if source.bell.queue == queue:
+            _forget_bells(session, source)
+            ring_after_commit(session, source.bell, _mark_due(session, source))
+
+
+def _mark_due(session: Session, source: Source) -> list[RowId]:
+    """Push the ``ring_at`` of a batch of due rows ahead, as somebody does who then rings for them."""
     table = source.table
     due = (
         select(table.id)
@@ -55,13 +77,15 @@ def _ring_due_of(source: Source) -> int:
         .limit(BATCH)
         .with_for_update(skip_locked=True)
     )
-    with transaction() as session:
-        marked = (
-            update(table)
-            .where(table.id.in_(due.scalar_subquery()))
-            .values(ring_at=now + timedelta(seconds=source.ring_again_seconds))
-            .returning(table.id)
-            .execution_options(synchronize_session=False)
-        )
-        ids: list[RowId] = list(session.scalars(marked))
-    return sum(ring(source.bell, row_id) for row_id in ids)
+    ahead = func.clock_timestamp() + timedelta(seconds=source.ring_again_seconds)
+    marked = update(table).where(table.id.in_(due.scalar_subquery())).values(ring_at=ahead).returning(table.id)
+    return list(session.scalars(marked.execution_options(synchronize_session=False)))
+
+
+def _forget_bells(session: Session, source: Source) -> None:
+    # Somebody is at work on a locked row; a leased delivery is not due. Neither is touched.
+    table = source.table
+    rung = select(table.id).where(table.due_at <= func.now(), table.ring_at > func.now())
+    locked = rung.with_for_update(skip_locked=True).scalar_subquery()
+    forget = update(table).where(table.id.in_(locked)).values(ring_at=func.now())
+    session.execute(forget.execution_options(synchronize_session=False))

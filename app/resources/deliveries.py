@@ -1,31 +1,54 @@
-"""A webhook delivery and every attempt at it, as shown to the operator it is for."""
+"""Webhook deliveries and the attempts at them: as those who run the coordinator see them, and as the operator does."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from marshmallow import Schema, fields
 
-from app.fields import Shown, Whole, one_of
+from app.fields import Shown, Whole, identifier, one_of
+from app.resources.cursors import cursor_at
 from models.deliveries import Delivery, DeliveryAttempt, DeliveryStatus
 from protocol.retry import ERROR_CLASSES
 from protocol.timestamps import format_timestamp
 from protocol.webhook import EVENTS
 
 
-class LoggedAttemptSchema(Schema):
-    """One attempt. ``responseBody`` is the beginning of what the receiver answered."""
+class DeliverySchema(Schema):
+    """A delivery. ``nextAttemptAt`` is null once it is finished, and while somebody is at it (``leasedUntil``).
+
+    ``errorClass`` is why the last attempt failed. Of ``attemptCount`` attempts, ``attemptsBefore`` were made before
+    it was last queued again by hand.
+    """
+
+    deliveryId = fields.UUID(required=True)
+    operatorId = identifier(required=True)
+    roundId = Whole(lowest=1, required=True, allow_none=True)
+    event = one_of(EVENTS, required=True)
+    status = one_of(DeliveryStatus, required=True)
+    attemptCount = Whole(required=True)
+    attemptsBefore = Whole(required=True)
+    errorClass = one_of(ERROR_CLASSES, required=True, allow_none=True)
+    createdAt = Shown(required=True)
+    nextAttemptAt = Shown(required=True, allow_none=True)
+    leasedUntil = Shown(required=True, allow_none=True)
+    finishedAt = Shown(required=True, allow_none=True)
+
+
+class AttemptSchema(Schema):
+    """One attempt. ``statusCode`` is null when no answer came; ``responseBody`` is the beginning of the answer's."""
 
     number = Whole(lowest=1, required=True)
     startedAt = Shown(required=True)
     durationMs = Whole(required=True)
     url = fields.String(required=True)
-    statusCode = Whole(lowest=100, highest=999, required=True, allow_none=True)
+    statusCode = Whole(required=True, allow_none=True)
     errorClass = one_of(ERROR_CLASSES, required=True, allow_none=True)
     responseBody = fields.String(required=True, allow_none=True)
 
 
 class LoggedDeliverySchema(Schema):
-    """One message and every attempt at it; ``deliveryId`` is the X-Service-Delivery header of each."""
+    """What an operator sees of a delivery to it; ``deliveryId`` is the X-Service-Delivery header of every attempt."""
 
     deliveryId = fields.UUID(required=True)
     event = one_of(EVENTS, required=True)
@@ -33,29 +56,75 @@ class LoggedDeliverySchema(Schema):
     status = one_of(DeliveryStatus, required=True)
     createdAt = Shown(required=True)
     nextAttemptAt = Shown(required=True, allow_none=True)
-    attempts = fields.List(fields.Nested(LoggedAttemptSchema), required=True)
+    attempts = fields.List(fields.Nested(AttemptSchema), required=True)
 
 
-def logged_delivery(delivery: Delivery, attempts: Sequence[DeliveryAttempt]) -> dict[str, Any]:
-    """A delivery with these attempts at it. ``nextAttemptAt`` is null once there is nothing left to do."""
-    waits = delivery.due_at if delivery.status == DeliveryStatus.PENDING else None
+class DeliveryDetailSchema(DeliverySchema):
+    """A delivery with the exact text that is sent and every attempt."""
+
+    body = fields.String(required=True)
+    attempts = fields.List(fields.Nested(AttemptSchema), required=True)
+
+
+class DeliveryListSchema(Schema):
+    """A page of deliveries, newest first; ``nextCursor`` is null on the last one."""
+
+    deliveries = fields.List(fields.Nested(DeliverySchema), required=True)
+    count = Whole(required=True)
+    nextCursor = fields.String(required=True, allow_none=True)
+
+
+def delivery_view(row: Delivery) -> dict[str, Any]:
+    """A delivery as it stands in a list."""
+    leased = row.lease_ends_at is not None
     return {
-        "deliveryId": delivery.id,
-        "event": delivery.event,
-        "roundId": delivery.round_id,
-        "status": delivery.status,
-        "createdAt": format_timestamp(delivery.created_at),
-        "nextAttemptAt": format_timestamp(waits) if waits else None,
-        "attempts": [
-            {
-                "number": attempt.number,
-                "startedAt": format_timestamp(attempt.started_at),
-                "durationMs": attempt.duration_ms,
-                "url": attempt.url,
-                "statusCode": attempt.status_code,
-                "errorClass": attempt.error_class,
-                "responseBody": attempt.response_body,
-            }
-            for attempt in attempts
-        ],
+        "deliveryId": str(row.id),
+        "operatorId": row.operator_id,
+        "roundId": row.round_id,
+        "event": row.event,
+        "status": row.status,
+        "attemptCount": row.attempts,
+        "attemptsBefore": row.attempts_before,
+        "errorClass": row.error_class,
+        "createdAt": format_timestamp(row.created_at),
+        "nextAttemptAt": None if leased else _shown(row.due_at),
+        "leasedUntil": _shown(row.lease_ends_at),
+        "finishedAt": _shown(row.finished_at),
     }
+
+
+def delivery_detail(row: Delivery, attempts: Sequence[DeliveryAttempt]) -> dict[str, Any]:
+    """A delivery by itself."""
+    return {
+        **delivery_view(row),
+        "body": bytes(row.body).decode(),
+        "attempts": [_attempt(attempt) for attempt in attempts],
+    }
+
+
+def logged_delivery(row: Delivery, attempts: Sequence[DeliveryAttempt]) -> dict[str, Any]:
+    """A delivery as its operator sees it."""
+    whole = delivery_view(row)
+    shown = ("deliveryId", "event", "roundId", "status", "createdAt", "nextAttemptAt")
+    return {**{name: whole[name] for name in shown}, "attempts": [_attempt(attempt) for attempt in attempts]}
+
+
+def _attempt(attempt: DeliveryAttempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "startedAt": format_timestamp(attempt.started_at),
+        "durationMs": attempt.duration_ms,
+        "url": attempt.url,
+        "statusCode": attempt.status_code,
+        "errorClass": attempt.error_class,
+        "responseBody": attempt.response_body,
+    }
+
+
+def place_of(row: Delivery) -> str:
+    """The cursor behind a delivery."""
+    return cursor_at(row.created_at, row.id)
+
+
+def _shown(moment: datetime | None) -> str | None:
+    return format_timestamp(moment) if moment else None

@@ -55,6 +55,9 @@ class Caller:
     def put(self, path: str, body: Any = None, **kwargs: Any) -> TestResponse:
         return self._send("PUT", path, body, kwargs)
 
+    def patch(self, path: str, body: Any = None, **kwargs: Any) -> TestResponse:
+        return self._send("PATCH", path, body, kwargs)
+
     def _send(self, method: str, path: str, body: Any, kwargs: dict[str, Any]) -> TestResponse:
         if body is not None:
             kwargs["json"] = body

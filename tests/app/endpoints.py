@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from flask import Flask
 from werkzeug.test import TestResponse
@@ -47,6 +48,14 @@ A_ROUND = {
     "closeAt": "2100-01-01T05:00:00Z",
 }
 
+A_FILTER = {
+    "roundId": 1,
+    "event": "round.opened",
+    "errorClass": "timeout",
+    "since": "2100-01-01T00:00:00Z",
+    "until": "2100-01-01T00:00:00Z",
+}
+
 BODIES: Mapping[str, Mapping[str, Any]] = {
     "POST /api/public/apply": AN_APPLICATION,
     "POST /api/auth/operator/login": {"apiKey": "sk_1_2"},
@@ -67,6 +76,12 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "POST /api/admin/applications/<application_id>/approve": {"reviewNote": "Welcome"},
     "POST /api/admin/applications/<application_id>/reject": {"reviewNote": "Sorry"},
     "POST /api/admin/operators/<operator_id>/deposits": {"amountUsdc": "1000000", "reference": "wire 1"},
+    "PATCH /api/admin/operators/<operator_id>": {"active": True, "reason": "A drill"},
+    "POST /api/admin/operators/<operator_id>/rotate-key": {"overlapSeconds": 60},
+    "POST /api/admin/deliveries/<delivery_id>/requeue": {"reason": "A drill"},
+    "POST /api/admin/deliveries/requeue": {"status": "failed", "operatorId": "op_a", "reason": "A drill"} | A_FILTER,
+    "POST /api/admin/queues/<name>/pause": {"reason": "A drill"},
+    "POST /api/admin/queues/<name>/resume": {"reason": "A drill"},
     "POST /api/admin/rounds": A_ROUND,
     "POST /api/admin/rounds/<round_id>/fail": {"reason": "A drill"},
 }
@@ -83,6 +98,11 @@ FREE_TEXT = frozenset(
 )
 """Fields that hold any text there is."""
 MAY_BE_NULL = frozenset({"website", "description", "reviewNote", "operatorIds", "settleAt", "closeAt"})
+FILTERS: Mapping[str, frozenset[str]] = {
+    "POST /api/admin/deliveries/requeue": frozenset({"status", "operatorId", *A_FILTER}),
+}
+"""Fields that may be left out and be null, where others of their name may not."""
+BOOLEANS = frozenset({"isQuickPick", "active"})
 
 PARAMETER = re.compile(r"<(\w+)>")
 
@@ -96,6 +116,11 @@ class Endpoint:
 
     def __str__(self) -> str:
         return f"{self.method} {self.rule}"
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """The fields of its body that may be left out or be null."""
+        return MAY_BE_NULL | FILTERS.get(str(self), frozenset())
 
     @property
     def parameters(self) -> list[str]:
@@ -113,6 +138,8 @@ IDS: dict[str, str] = {
     "operator_id": "op_a",
     "ticket_id": "t-1",
     "application_id": "app_1",
+    "delivery_id": "00000000-0000-4000-8000-000000000001",
+    "name": "deliveries",
 }
 """An id of each kind that exists in ``a_small_world``."""
 
@@ -154,6 +181,7 @@ def a_small_world(application: Flask) -> World:
     """op_a with three tickets in round 1, which is OPEN; application app_1, which is pending; a root admin."""
     from models.applications import Application
     from models.credentials import AdminRole, digest, issue_admin_key, issue_api_key
+    from models.deliveries import Delivery, DeliveryStatus
     from models.session import transaction
     from tests.factories import a_round, an_operator, some_tickets, submit
 
@@ -162,6 +190,8 @@ def a_small_world(application: Flask) -> World:
     with transaction() as session:
         key = issue_api_key(session, operator_id)
         _, admin_key = issue_admin_key(session, "root", AdminRole.ROOT)
+        failed = {"operator_id": operator_id, "status": DeliveryStatus.FAILED, "error_class": "timeout"}
+        session.add(Delivery(id=UUID(IDS["delivery_id"]), event="round.opened", body=b"{}", **failed))
         form = {"company_name": "Other", "jurisdiction": "Malta", "gaming_license_number": "2", "contact_name": "Bo"}
         session.add(
             Application(

@@ -43,6 +43,11 @@ STATEMENTS = {
     "GET /api/operator/rounds": 5,
     "GET /api/operator/webhook-logs": 4,
     "GET /api/admin/applications": 2,
+    "GET /api/admin/operators": 2,
+    "GET /api/admin/operators/<operator_id>": 4,
+    "GET /api/admin/deliveries": 2,
+    "GET /api/admin/deliveries/<delivery_id>": 3,
+    "GET /api/admin/queues": 7,
     "GET /api/admin/rounds/<round_id>": 6,
     "POST /api/operator/check-tickets": 5,
 }
@@ -53,6 +58,8 @@ PAGES = {
     "GET /api/public/draw/<any_id>/winners": ("?limit=1", "?limit=10000", "?tier=5"),
     "GET /api/public/sub-prizes/<any_id>": ("?limit=1", "?limit=10000", "?tier=5"),
     "GET /api/operator/webhook-logs": ("?limit=1", "?limit=200"),
+    "GET /api/admin/operators": ("?limit=1", "?limit=200"),
+    "GET /api/admin/deliveries": ("?limit=1", "?limit=200"),
     "GET /api/admin/applications": ("?status=pending", "?status=approved"),
 }
 

@@ -1,0 +1,230 @@
+"""Queues: what waits is counted, a pause holds it up at once, and nothing is lost or doubled by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import text
+
+from models.deliveries import announce, claim
+from models.rounds import lock_round
+from models.session import transaction
+from tasks import actors, bell, due
+from tasks.bell import Bell
+from tests.app.conftest import Caller, assert_error
+from tests.factories import a_round, an_operator, move_clock_to, rows, some_operators, the_round
+
+PATH = "/api/admin/queues"
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Bell, Any]]:
+    """Every bell rung, in order; none reaches a worker."""
+    heard: list[tuple[Bell, Any]] = []
+
+    def listening(which: Bell, row_id: Any) -> bool:
+        heard.append((which, row_id))
+        return True
+
+    monkeypatch.setattr(bell, "ring", listening)
+    monkeypatch.setattr(due, "ring", listening)
+    return heard
+
+
+def answer(which: Bell, row_id: Any) -> None:
+    """Do what a worker does when it hears the bell."""
+    actors.broker.actors[which].fn(row_id)
+
+
+def a_delivery() -> str:
+    with transaction() as session:
+        return str(announce(session, "round.sealed", [an_operator("a")], None, {})[0])
+
+
+def queue(caller: Caller, name: str) -> dict[str, Any]:
+    listed = caller.get(PATH).get_json()
+    assert listed["count"] == 2
+    found: dict[str, Any] = next(one for one in listed["queues"] if one["name"] == name)
+    return found
+
+
+def pause(caller: Caller, name: str) -> dict[str, Any]:
+    answered = caller.post(f"{PATH}/{name}/pause", {"reason": "receiver on fire"})
+    assert answered.status_code == 200, answered.text
+    body: dict[str, Any] = answered.get_json()
+    return body
+
+
+def resume(caller: Caller, name: str) -> dict[str, Any]:
+    answered = caller.post(f"{PATH}/{name}/resume", {"reason": "fire is out"})
+    assert answered.status_code == 200, answered.text
+    body: dict[str, Any] = answered.get_json()
+    return body
+
+
+def test_an_empty_house_has_two_idle_queues(admin: Callable[..., Caller]) -> None:
+    idle = {"paused": False, "depth": 0, "oldestDueSeconds": None, "inFlight": 0}
+    idle |= {"pausedAt": None, "pausedBy": None, "reason": None}
+    caller = admin("oncall")
+    assert queue(caller, "deliveries") == {"name": "deliveries", **idle}
+    assert queue(caller, "rounds") == {"name": "rounds", **idle}
+
+
+def test_what_is_due_and_what_is_being_done_are_counted_apart(admin: Callable[..., Caller]) -> None:
+    with transaction() as session:
+        made = announce(session, "round.sealed", some_operators(3), None, {})
+        session.execute(
+            text("UPDATE deliveries SET due_at = now() - interval '90 seconds' WHERE id = :d"), {"d": made[1]}
+        )
+        session.execute(text("UPDATE deliveries SET due_at = now() + interval '1 hour' WHERE id = :d"), {"d": made[2]})
+        claim(session, made[0], 30)
+    found = queue(admin("oncall"), "deliveries")
+    assert (found["depth"], found["inFlight"]) == (1, 1)
+    assert 90 <= found["oldestDueSeconds"] < 120
+
+
+def test_a_round_somebody_is_at_is_in_flight(admin: Callable[..., Caller]) -> None:
+    operators = some_operators(1)
+    held, waiting = a_round(operators), a_round(operators)
+    a_round(operators)
+    for round_id in (held, waiting):
+        move_clock_to(round_id, "seal_at")
+    caller = admin("oncall")
+    with transaction() as session:
+        assert lock_round(session, held) is not None
+        found = queue(caller, "rounds")
+    assert (found["depth"], found["inFlight"]) == (1, 1)
+    found = queue(caller, "rounds")
+    assert (found["depth"], found["inFlight"]) == (2, 0)
+
+
+def test_a_paused_queue_is_neither_rung_for_nor_worked_on(
+    admin: Callable[..., Caller], rung: list[tuple[Bell, Any]]
+) -> None:
+    delivery, round_id = a_delivery(), a_round(["op_a"])
+    move_clock_to(round_id, "seal_at")
+    caller = admin("oncall")
+    assert pause(caller, "deliveries")["paused"] is True
+    rung.clear()
+    due.ring_due()
+    assert {which for which, _ in rung} == {Bell.ROUND}
+    answer(Bell.DELIVERY, delivery)
+    assert rows("SELECT fence, attempts FROM deliveries WHERE id = :d", d=delivery) == [(0, 0)]
+    pause(caller, "rounds")
+    rung.clear()
+    due.ring_due()
+    assert rung == []
+    answer(Bell.ROUND, round_id)
+    assert the_round(round_id).state.value == "OPEN"
+
+
+def test_work_begun_before_the_pause_is_finished(admin: Callable[..., Caller]) -> None:
+    from models.deliveries import DeliveryAttempt, DeliveryStatus, conclude
+    from models.session import database_now
+
+    delivery = a_delivery()
+    with transaction() as session:
+        claimed = claim(session, UUID(delivery), 30)
+    assert claimed is not None
+    caller = admin("oncall")
+    assert pause(caller, "deliveries")["inFlight"] == 1
+    with transaction() as session:
+        attempt = DeliveryAttempt(
+            delivery_id=claimed.id, number=1, started_at=database_now(session), duration_ms=1, url="x"
+        )
+        assert conclude(session, claimed, attempt, status=DeliveryStatus.DELIVERED, retry_in_seconds=None)
+    assert queue(caller, "deliveries")["inFlight"] == 0
+
+
+def test_a_resumed_queue_is_rung_for_at_once_even_where_bells_went_unanswered(
+    admin: Callable[..., Caller], rung: list[tuple[Bell, Any]]
+) -> None:
+    delivery = a_delivery()
+    due.ring_due()  # the bell that will be heard during the pause
+    caller = admin("oncall")
+    pause(caller, "deliveries")
+    answer(Bell.DELIVERY, delivery)
+    rung.clear()
+    assert resume(caller, "deliveries")["paused"] is False
+    assert rung == [(Bell.DELIVERY, UUID(delivery))]
+    answer(Bell.DELIVERY, delivery)
+    assert rows("SELECT fence, attempts FROM deliveries") == [(1, 1)]
+
+
+def test_a_resume_disturbs_nobody_who_is_at_work(admin: Callable[..., Caller], rung: list[tuple[Bell, Any]]) -> None:
+    round_id = a_round(some_operators(1))
+    move_clock_to(round_id, "seal_at")
+    with transaction() as session:
+        assert claim(session, announce(session, "round.sealed", ["op_a"], None, {})[0], 30) is not None
+    caller = admin("oncall")
+    for name in ("rounds", "deliveries"):
+        pause(caller, name)
+    rung.clear()
+    with transaction() as session:
+        assert lock_round(session, round_id) is not None
+        for name in ("rounds", "deliveries"):
+            resume(caller, name)
+    leased = rows("SELECT id FROM deliveries WHERE lease_ends_at IS NOT NULL")[0][0]
+    assert (Bell.ROUND, round_id) not in rung
+    assert (Bell.DELIVERY, leased) not in rung
+
+
+def test_more_than_a_batch_is_left_to_the_next_ticks_without_waiting(
+    admin: Callable[..., Caller], rung: list[tuple[Bell, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "BATCH", 2)
+    an_operator("a")
+    with transaction() as session:
+        for _ in range(5):
+            announce(session, "round.sealed", ["op_a"], None, {})
+        session.execute(text("UPDATE deliveries SET ring_at = now() + interval '5 seconds'"))
+    caller = admin("oncall")
+    pause(caller, "deliveries")
+    resume(caller, "deliveries")
+    assert len(rung) == 2
+    due.ring_due()
+    due.ring_due()
+    assert len({row for _, row in rung}) == len(rung) == 5
+
+
+def test_who_paused_and_why_is_shown_and_on_record(admin: Callable[..., Caller]) -> None:
+    caller = admin("oncall")
+    paused = pause(caller, "rounds")
+    assert paused["pausedBy"].startswith("oncall (")
+    assert paused["reason"] == "receiver on fire"
+    refused = caller.post(f"{PATH}/rounds/pause", {"reason": "me too"})
+    assert "receiver on fire" in assert_error(refused, 409, "wrong_state")["error"]
+    resume(caller, "rounds")
+    assert_error(caller.post(f"{PATH}/rounds/resume", {"reason": "x"}), 409, "wrong_state")
+    assert rows("SELECT action, subject, reason FROM audit_log ORDER BY id") == [
+        ("queue.pause", "rounds", "receiver on fire"),
+        ("queue.resume", "rounds", "fire is out"),
+    ]
+
+
+def test_only_queues_there_are_and_only_who_is_on_call(admin: Callable[..., Caller]) -> None:
+    caller = admin("oncall")
+    for act in ("pause", "resume"):
+        assert "deliveries, rounds" in assert_error(caller.post(f"{PATH}/lunch/{act}", {"reason": "x"}), 404)["error"]
+        assert "reason" in assert_error(caller.post(f"{PATH}/rounds/{act}", {}), 422)["details"]
+    for role in ("reviewer", "treasurer"):
+        assert_error(admin(role).get(PATH), 403, "wrong_role")
+        assert_error(admin(role).post(f"{PATH}/rounds/pause", {"reason": "x"}), 403, "wrong_role")
+
+
+def test_of_pauses_at_once_one_does_it(application: Any, admin: Callable[..., Caller]) -> None:
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+
+    headers, together = admin().headers, threading.Barrier(6)
+
+    def attempt(_: int) -> int:
+        together.wait()
+        return application.test_client().post(f"{PATH}/rounds/pause", json={"reason": "x"}, headers=headers).status_code
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sorted(pool.map(attempt, range(6))) == [200, 409, 409, 409, 409, 409]
+    assert rows("SELECT count(*) FROM audit_log") == [(1,)]

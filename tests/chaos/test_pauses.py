@@ -1,0 +1,88 @@
+"""A queue paused over kill -9 and an emptied Redis: nothing goes out meanwhile, and everything once afterwards."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from deploy.coordinator import Coordinator, coordinator
+from deploy.data_folder import throw_away
+from tests.chaos.playing import Lottery, furnish, open_round
+from tests.chaos.test_faults import kill
+from tests.polling import until
+
+ROUNDS = 4
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Coordinator]:
+    clean = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    with throw_away() as folder, coordinator(folder, log_dir=tmp_path, environ=clean) as started:
+        yield started
+
+
+@pytest.fixture
+def received() -> Iterator[tuple[str, Counter[str]]]:
+    """The URL of a receiver, and how often each delivery reached it."""
+    counted: Counter[str] = Counter()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            counted[self.headers["X-Service-Delivery"]] += 1
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/hook", counted
+    server.shutdown()
+    server.server_close()
+
+
+def pending(lottery: Lottery) -> int:
+    return int(lottery.rows("SELECT count(*) FROM deliveries WHERE status = 'pending'")[0][0])
+
+
+def test_a_pause_outlives_its_workers_and_loses_and_doubles_nothing(
+    running: Coordinator, received: tuple[str, Counter[str]]
+) -> None:
+    lottery, (url, counted) = furnish(running), received
+    for operator_id in lottery.operators:
+        with lottery.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("UPDATE operators SET webhook_url = %s WHERE id = %s", (url, operator_id))
+        connection.close()
+    lottery.post("/api/admin/queues/deliveries/pause", {"reason": "receiver on fire"})
+    for _ in range(ROUNDS):
+        open_round(lottery, (3_600, 1, 1, 1, 1, 1))
+    kill(running, "worker")
+    with redis.Redis.from_url(lottery.redis_url) as doorbell:
+        doorbell.flushall()
+    until(lambda: running.supervisor.pid("worker"), what="a worker again")
+    # Work of the other queue goes on beside the pause, which also shows that the new worker works.
+    failing = open_round(lottery, (3_600, 1, 1, 1, 1, 1))
+    lottery.post(f"/api/admin/rounds/{failing}/fail", {"reason": "to see it done"})
+    until(lambda: lottery.get(f"/api/public/rounds/{failing}")["state"] == "FAILED", within=20)
+    expected = (ROUNDS + 2) * len(lottery.operators)
+    queue = next(one for one in lottery.get("/api/admin/queues")["queues"] if one["name"] == "deliveries")
+    assert (queue["paused"], queue["depth"], queue["inFlight"]) == (True, expected, 0)
+    assert counted == {}
+    assert lottery.rows("SELECT count(*) FROM delivery_attempts") == [(0,)]
+
+    lottery.post("/api/admin/queues/deliveries/resume", {"reason": "fire is out"})
+    until(lambda: pending(lottery) == 0, within=20, what="everything delivered")
+    assert set(counted.values()) == {1}
+    assert len(counted) == expected
+    assert lottery.rows("SELECT status, attempts, count(*) FROM deliveries GROUP BY 1, 2") == [
+        ("delivered", 1, expected)
+    ]

@@ -6,6 +6,9 @@
 PYTHON ?= python3
 # Chaos: how many seeds, hence how many different orders of faults.
 SEEDS ?= 3
+# Fuzzing: for how long, and the seed of a run to replay (printed by every run).
+FUZZ_MINUTES ?= 10
+SEED ?=
 PYTEST_ARGS ?= -n 2
 
 VENV := .venv
@@ -19,7 +22,7 @@ SHELL := /bin/sh
 
 .PHONY: help
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -44,11 +47,21 @@ run: $(READY) ## Run the coordinator here, sandbox mode (PORT, DATA_DIR); Ctrl-C
 
 .PHONY: test
 test: $(READY) ## Run all tests but the long ones (PYTEST_ARGS)
-	$(BIN)/python -m pytest -m "not chaos" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not chaos and not edge" $(PYTEST_ARGS)
 
 .PHONY: chaos
 chaos: $(READY) ## Run the fault suite (SEEDS=n for more)
 	CHAOS_SEEDS=$(SEEDS) $(BIN)/python -m pytest -m chaos tests/chaos
+
+.PHONY: test-edge
+test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coordinator (needs nginx-light)
+	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null \
+		|| { echo "nginx is needed for this. On Debian: apt-get install nginx-light" >&2; exit 1; }
+	$(BIN)/python -m pytest -m edge tests/edge
+
+.PHONY: fuzz
+fuzz: $(READY) ## Send the running service what its published document allows, and what not (FUZZ_MINUTES, SEED)
+	@FUZZ_MINUTES=$(FUZZ_MINUTES) SEED=$(SEED) $(BIN)/python -m tests.fuzz
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models

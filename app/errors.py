@@ -9,6 +9,7 @@ import logging
 from typing import Any
 
 from flask import Flask, Response, jsonify
+from gunicorn.http.errors import ParseException
 from redis.exceptions import RedisError
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
@@ -42,12 +43,14 @@ _CODES = {
     405: "method_not_allowed",
     413: "too_large",
     415: "unsupported_media_type",
+    429: "rate_limited",
 }
 _MESSAGES = {
     404: "no such path",
     405: "this path does not take that method",
     413: "the request body is too large",
     415: "send JSON with Content-Type: application/json",
+    429: "too many requests; wait as many seconds as Retry-After says",
 }
 
 
@@ -81,6 +84,7 @@ def register(app: Flask) -> None:
     """Let every error of the application end here."""
     app.register_error_handler(LotteryError, _expected)
     app.register_error_handler(HTTPException, _from_werkzeug)
+    app.register_error_handler(ParseException, _cut_short)
     app.register_error_handler(OperationalError, _engine_down)
     app.register_error_handler(InterfaceError, _engine_down)
     app.register_error_handler(PoolExhausted, _engine_down)
@@ -116,6 +120,11 @@ def _from_werkzeug(error: HTTPException) -> Response:
     if allow:
         response.headers["Allow"] = allow
     return response
+
+
+def _cut_short(error: Exception) -> Response:
+    # The web server reads a body sent in chunks while we ask for it, and only then finds that it is none.
+    return _answer(400, "the body is not sent as its headers say", BadRequest.code)
 
 
 def _engine_down(error: Exception) -> Response:

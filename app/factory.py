@@ -6,17 +6,17 @@ The one rule kept here: everything that is registered is listed on this page.
 from flask import Flask
 from flask_smorest import Api
 
-from app import auth, cross_origin, errors, health
+from app import auth, cross_origin, errors, health, limits, private, read_cache, unread
 from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
 from app.admin import queues as admin_queues
 from app.admin import records as admin_records
 from app.admin import rounds as admin_rounds
-from app.operator import manifests, profile, tickets
+from app.operator import manifests, payouts, profile, sandbox, tickets
 from app.operator import rounds as operator_rounds
 from app.ops import ops
-from app.public import applications, draws, jackpot, proofs, rounds, statistics
+from app.public import applications, draws, inclusion, jackpot, proofs, rounds, statistics
 from app.public import operators as public_operators
 from app.version import VERSION
 from models import tables
@@ -32,15 +32,18 @@ BLUEPRINTS = (
     rounds.blueprint,
     draws.blueprint,
     proofs.blueprint,
+    inclusion.blueprint,
     jackpot.blueprint,
     statistics.blueprint,
     public_operators.blueprint,
     applications.blueprint,
     auth.blueprint,
+    sandbox.blueprint,
     tickets.blueprint,
     manifests.blueprint,
     profile.blueprint,
     operator_rounds.blueprint,
+    payouts.blueprint,
     admin_applications.blueprint,
     admin_operators.blueprint,
     admin_rounds.blueprint,
@@ -73,5 +76,10 @@ def create_app() -> Flask:
         api.register_blueprint(blueprint)
     errors.register(app)
     cross_origin.register(app)
+    private.register(app)
+    count_public = limits.register(app)
+    unread.register(app)
+    read_cache.register(app, count_public)
+    limits.trust_proxies(app)
     app.cli.add_command(ops)
     return app

@@ -7,6 +7,7 @@ the application is loaded in each worker, never in the master (no preload_app).
 import os
 from typing import Any
 
+from deploy import plain_errors
 from models.schema import exit_unless_usable
 
 _sandbox = os.environ.get("SANDBOX", "").strip().lower() in {"1", "true", "yes", "on"}
@@ -37,6 +38,9 @@ accesslog = None
 errorlog = "-"
 loglevel = os.environ.get("LOG_LEVEL", "info").lower()
 capture_output = False
+
+# What is not HTTP never reaches the application; it is answered in JSON all the same.
+plain_errors.install()
 
 # The control socket is a second door with no lock of ours on it.
 control_socket_disable = True

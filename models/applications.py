@@ -65,16 +65,23 @@ def apply(session: Session, **fields: str | None) -> tuple[str, str]:
     :raises Conflict: one for the same e-mail is pending; ``applicationId`` names it.
     """
     token = secrets.token_urlsafe(32)
-    new = insert(Application).values(id=f"app_{secrets.token_hex(8)}", token_digest=digest(token), **fields)
-    made = session.scalars(new.on_conflict_do_nothing().returning(Application.id)).first()
-    if made is not None:
-        return made, token
-    pending = session.scalars(
-        select(Application.id).where(
-            func.lower(Application.contact_email) == func.lower(fields["contact_email"]),
-            Application.status == ApplicationStatus.PENDING.value,
-        )
-    ).first()
+    new = (
+        insert(Application)
+        .values(id=f"app_{secrets.token_hex(8)}", token_digest=digest(token), **fields)
+        .on_conflict_do_nothing(index_elements=[text("lower(contact_email)")], index_where=text("status = 'pending'"))
+        .returning(Application.id)
+    )
+    in_the_way = select(Application.id).where(
+        func.lower(Application.contact_email) == func.lower(fields["contact_email"]),
+        Application.status == ApplicationStatus.PENDING.value,
+    )
+    pending = None
+    while pending is None:
+        made = session.scalars(new).first()
+        if made is not None:
+            return made, token
+        # None when the one we met was decided this very moment: then there is room for ours.
+        pending = session.scalars(in_the_way).first()
     raise Conflict(
         "an application for this e-mail is already pending", code="application_pending", applicationId=pending
     )

@@ -69,9 +69,13 @@ def operator_of_api_key(session: Session, key: str) -> tuple[str, str]:
     key_id, _, _ = rest.partition("_")
     row = session.get(OperatorApiKey, key_id) if prefix == "sk" and is_identifier(key_id) else None
     known = matches(row.secret_digest if row else None, key)
-    if row is None or not known or (row.expires_at is not None and row.expires_at <= database_now(session)):
+    if row is None or not known or _expired(session, row):
         raise Unauthenticated("unknown or expired API key")
     return row.operator_id, row.id
+
+
+def _expired(session: Session, key: OperatorApiKey) -> bool:
+    return key.expires_at is not None and key.expires_at <= database_now(session)
 
 
 def _in_force() -> ColumnElement[bool]:
@@ -79,7 +83,10 @@ def _in_force() -> ColumnElement[bool]:
 
 
 def key_in_force(session: Session, operator_id: str, key_id: str) -> bool:
-    """Whether this key of the operator still opens the door. What was made with it ends when it ends."""
+    """Whether this key of the operator still opens the door. What was made with it ends when it ends.
+
+    Otherwise whoever stole a key and was quick to log in would stay in after the key was replaced.
+    """
     wanted = select(OperatorApiKey.id).where(
         OperatorApiKey.id == key_id, OperatorApiKey.operator_id == operator_id, _in_force()
     )
@@ -156,7 +163,7 @@ def _revoke_family(session: Session, family: UUID) -> None:
 
 
 def spend_refresh_token(session: Session, token: str) -> RefreshToken | None:
-    """Revoke the token and return it; None when it cannot be used.
+    """Revoke the token and return it; None when it cannot be used, or the API key behind it cannot any more.
 
     A token ends with the API key it was made with. A token used a second time means that two parties hold it: its
     whole family is revoked. The caller commits that even though it answers with an error. Of two simultaneous uses the

@@ -4,7 +4,7 @@ The one rule kept here: the intent to notify is written in the transaction that 
 bytes that will be sent; what then happens to it is only ever added to this row and its attempts.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -94,6 +94,16 @@ def announce(
     Operators without a webhook address get one as well: an address registered within the attempts still hears of it.
     """
     body = envelope(event, round_id, format_timestamp(database_now(session)), data)
+    return _write(session, event, operator_ids, round_id, body)
+
+
+def announce_sample(session: Session, event: str, operator_id: str, round_id: int | None, data: dict[str, Any]) -> UUID:
+    """Write a delivery of made-up news to one operator; returns the id. Its round exists in the body only."""
+    body = envelope(event, round_id, format_timestamp(database_now(session)), data)
+    return _write(session, event, [operator_id], None, body)[0]
+
+
+def _write(session: Session, event: str, operator_ids: Iterable[str], round_id: int | None, body: bytes) -> list[UUID]:
     rows = [
         {
             "id": uuid4(),
@@ -108,6 +118,29 @@ def announce(
     if rows:
         session.execute(insert(Delivery).values(rows))
     return [row["id"] for row in rows]  # type: ignore[misc]
+
+
+def recent(session: Session, operator_id: str, limit: int, offset: int) -> list[Delivery]:
+    """A page of an operator's deliveries, newest first."""
+    return list(
+        session.scalars(
+            select(Delivery)
+            .where(Delivery.operator_id == operator_id)
+            .order_by(Delivery.created_at.desc(), Delivery.id)
+            .limit(limit)
+            .offset(offset)
+        )
+    )
+
+
+def attempts_of(session: Session, delivery_ids: Collection[UUID]) -> dict[UUID, list[DeliveryAttempt]]:
+    """The attempts at each of these deliveries, first to last."""
+    found: dict[UUID, list[DeliveryAttempt]] = {delivery_id: [] for delivery_id in delivery_ids}
+    for attempt in session.scalars(
+        select(DeliveryAttempt).where(DeliveryAttempt.delivery_id.in_(delivery_ids)).order_by(DeliveryAttempt.number)
+    ):
+        found[attempt.delivery_id].append(attempt)
+    return found
 
 
 def claim(session: Session, delivery_id: UUID, lease_seconds: float) -> Delivery | None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
-from models.deliveries import Delivery, DeliveryAttempt, DeliveryStatus
+from models.deliveries import Delivery, DeliveryStatus
 from protocol.errors import NotFound
 
 Place = tuple[datetime, UUID]
@@ -65,9 +65,3 @@ def delivery_by_id(session: Session, delivery_id: UUID | None) -> Delivery:
     if row is None:
         raise NotFound("no such delivery")
     return row
-
-
-def every_attempt(session: Session, delivery_id: UUID) -> Sequence[DeliveryAttempt]:
-    """All attempts at a delivery, those before it was queued again included, in order."""
-    query = select(DeliveryAttempt).where(DeliveryAttempt.delivery_id == delivery_id)
-    return session.scalars(query.order_by(DeliveryAttempt.number)).all()

@@ -23,6 +23,8 @@ def engine() -> Engine:
         pool_size=settings().database_pool_size,
         max_overflow=10,
         pool_pre_ping=True,
+        # An error that nobody expected is logged with its statement, and never with whose data it was about.
+        hide_parameters=True,
         connect_args={
             "connect_timeout": 5,
             "application_name": "coordinator",

@@ -3,6 +3,7 @@
 from models import (
     applications,
     audit,
+    chunks,
     credentials,
     deliveries,
     draws,
@@ -20,6 +21,7 @@ from models.base import Base
 __all__ = [
     "applications",
     "audit",
+    "chunks",
     "credentials",
     "deliveries",
     "draws",

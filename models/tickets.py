@@ -132,6 +132,16 @@ def stream_tickets(session: Session, round_id: int, operator_id: str) -> Iterato
         yield cast(Ticket, tuple(row))
 
 
+def tickets_from(session: Session, round_id: int, operator_id: str, ticket_id: str, limit: int) -> list[Ticket]:
+    """``limit`` of an operator's tickets in the order they are hashed, from this one on."""
+    query = text(
+        f"SELECT {', '.join(COLUMNS)} FROM {partition(round_id)} "
+        "WHERE operator_id = :operator AND ticket_id >= :first ORDER BY ticket_id LIMIT :limit"
+    )
+    rows = session.execute(query, {"operator": operator_id, "first": ticket_id, "limit": limit})
+    return [cast(Ticket, tuple(row)) for row in rows]
+
+
 def match_tickets(session: Session, round_id: int, operator_id: str, numbers: Numbers) -> None:
     """Write a row into ``winners`` for every tier that a ticket of the operator won. Done twice, it changes nothing."""
     tiers = "\n".join(

@@ -16,7 +16,9 @@ from itertools import islice
 EMPTY_ROOT = sha256(b"").digest()
 """Root of a tree without leaves: SHA-256 of nothing."""
 
-_CHUNK = 1 << 12
+CHUNK = 1 << 12
+"""Leaves under the root of one chunk. A power of two, so that chunks are subtrees: what holds of the leaves under one
+root holds of the chunks' roots as well."""
 
 
 def leaf_hash(data: bytes) -> bytes:
@@ -30,26 +32,12 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def root(leaves: Iterable[bytes]) -> bytes:
-    """The root over leaf hashes, 32 bytes (docs/protocol.md, section 5). Reads them once, keeping O(log n) in
-    memory.
+    """The root over leaf hashes, 32 bytes (docs/protocol.md, section 5). Reads them once, keeping one hash for every
+    CHUNK of them.
     """
     remaining = iter(leaves)
-    # Roots of finished subtrees, the largest first, as (height in chunks, hash): a binary counter's digits.
-    finished: list[tuple[int, bytes]] = []
-    while chunk := list(islice(remaining, _CHUNK)):
-        height, top = 0, _reduce(chunk)
-        while len(chunk) == _CHUNK and finished and finished[-1][0] == height:
-            top = node_hash(finished.pop()[1], top)
-            height += 1
-        finished.append((height, top))
-        if len(chunk) < _CHUNK:
-            break
-    if not finished:
-        return EMPTY_ROOT
-    _, top = finished.pop()
-    while finished:
-        top = node_hash(finished.pop()[1], top)
-    return top
+    roots = [_reduce(chunk) for chunk in iter(lambda: list(islice(remaining, CHUNK)), [])]
+    return _reduce(roots) if roots else EMPTY_ROOT
 
 
 class Tree:
@@ -81,6 +69,15 @@ class Tree:
                 proof.append(level[sibling])
             index //= 2
         return proof
+
+
+def chunked_inclusion_proof(chunk: Sequence[bytes], index: int, roots: Sequence[bytes]) -> list[bytes]:
+    """What `Tree.inclusion_proof` gives for leaf `index` (from 0, of all leaves), from no more than the leaves of its
+    own chunk and the root of every chunk in order.
+
+    Raises IndexError when there is no such chunk or leaf.
+    """
+    return Tree(chunk).inclusion_proof(index % CHUNK) + Tree(roots).inclusion_proof(index // CHUNK)
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:

@@ -4,12 +4,13 @@ The one rule kept here: what is sealed is what we counted ourselves. An operator
 out; one whose recount is merely late is waited for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from models.chunks import keep_chunks
 from models.ledger import POOL, RESERVE, balance
 from models.operators import Operator, count_up
 from models.participation import (
@@ -27,7 +28,6 @@ from models.work import Kind, Piece, plan
 from protocol.chain import GENESIS, anchor_hash, full_manifest_hash, round_hash
 from protocol.lifecycle import NO_MANIFESTS, Trigger
 from protocol.settlement import Stake, available_for_prizes, worst_case
-from protocol.tickets import ticket_line, tickets_root
 from protocol.timestamps import format_timestamp
 from tasks.bell import Bell, ring_after_commit
 from tasks.steps import Announcement, carry_out, exclusions_data
@@ -45,15 +45,8 @@ def end_sales(session: Session, row: Round, now: datetime) -> None:
 def recount(session: Session, piece: Piece) -> dict[str, Any]:
     """Count an operator's tickets and hash them, and note whether its manifest agrees."""
     manifest = session.get_one(Manifest, (piece.round_id, piece.operator_id), with_for_update=True)
-    counted = 0
-
-    def lines() -> Iterator[bytes]:
-        nonlocal counted
-        for ticket in stream_tickets(session, piece.round_id, piece.operator_id):
-            counted += 1
-            yield ticket_line(piece.round_id, piece.operator_id, *ticket)
-
-    root = tickets_root(lines())
+    tickets = stream_tickets(session, piece.round_id, piece.operator_id)
+    counted, root = keep_chunks(session, piece.round_id, piece.operator_id, tickets)
     manifest.counted, manifest.counted_root = counted, root
     manifest.agreed = counted == manifest.ticket_count and manifest.tickets_root in (None, root)
     return {"counted": counted, "root": root, "agreed": manifest.agreed}

@@ -23,6 +23,7 @@ from psycopg2 import sql
 from sqlalchemy.engine import URL, make_url
 
 from deploy.engines import EngineError, engines
+from tests.receiver import Receiver, receiving
 
 TOP = Path(__file__).parent.parent
 _TEMPLATE = "template_for_tests"
@@ -33,6 +34,9 @@ SETTINGS = {
     "ENCRYPTION_KEYS": "dGVzdHMgb25seSwgbm90IGEgc2VjcmV0IGF0IGFsbCE=",
     "JWT_KEYS": "test:" + "for tests only " * 5,
     "SANDBOX": "1",
+    # A test asks more in a second than a client in minutes. Tests of the limits set their own.
+    "RATE_LIMIT_PUBLIC": "1000000/minute",
+    "RATE_LIMIT_AUTHENTICATED": "1000000/minute",
 }
 
 # Failing examples print the line that replays them. HYPOTHESIS_SEED replays a whole run, or varies it.
@@ -87,24 +91,49 @@ def template_database() -> str:
 
 
 @pytest.fixture
-def database(template_database: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[str]:
+def database(template_database: str) -> Iterator[str]:
     """The URL of a migrated, empty database for this test alone. DATABASE_URL names it meanwhile."""
-    name = f"test_{os.environ['TEST_RUN']}_{_worker_number()}"
-    admin = _admin_url()
-    _drop(admin, name)
-    with _session(admin) as cursor:
-        cursor.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template_database))
-        )
-    url = _url_of(name).render_as_string(hide_password=False)
-    monkeypatch.setenv("DATABASE_URL", url)
-    yield url
-    _drop(admin, name)
+    with _new_database(template_database, "test") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def shared_database(template_database: str) -> Iterator[str]:
+    """The same for all tests of a module: for those that only read, or that must not be able to write."""
+    with _new_database(template_database, "shared") as url:
+        yield url
 
 
 @pytest.fixture
 def house(database: str) -> Iterator[None]:
     """Our own code, in this process, on this test's database. What it remembers of another one is forgotten."""
+    with _moved_in():
+        yield
+
+
+@pytest.fixture(scope="module")
+def shared_house(shared_database: str) -> Iterator[None]:
+    """Our own code, in this process, on this module's database."""
+    with _moved_in():
+        yield
+
+
+@contextlib.contextmanager
+def _new_database(template: str, kind: str) -> Iterator[str]:
+    name = f"{kind}_{os.environ['TEST_RUN']}_{_worker_number()}"
+    admin = _admin_url()
+    _drop(admin, name)
+    with _session(admin) as cursor:
+        cursor.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
+    url = _url_of(name).render_as_string(hide_password=False)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("DATABASE_URL", url)
+        yield url
+    _drop(admin, name)
+
+
+@contextlib.contextmanager
+def _moved_in() -> Iterator[None]:
     from models import encryption, session, settings
 
     memories = (settings.settings, session.engine, encryption._fernet)
@@ -135,6 +164,21 @@ def _migrate(url: URL) -> None:
     )  # fmt: skip
     if done.returncode:
         raise EngineError(f"alembic upgrade head failed:\n{done.stdout}{done.stderr}")
+
+
+@pytest.fixture
+def generous(house: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds are opened by rules with odds so good that every tier has winners."""
+    from tests.factories import GENEROUS
+
+    monkeypatch.setattr("tasks.opening.current_rules", lambda cumulative: GENEROUS)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An operator's receiver on loopback."""
+    with receiving() as state:
+        yield state
 
 
 def _worker_number() -> int:

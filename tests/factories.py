@@ -23,6 +23,7 @@ from models.session import transaction
 from models.tickets import Ticket, add_tickets
 from models.work import Piece
 from protocol.lifecycle import Deadlines, State
+from protocol.rules import Rules
 from tasks.opening import open_round
 from tasks.pieces import do_piece
 from tasks.rounds import advance_round
@@ -30,6 +31,17 @@ from tasks.rounds import advance_round
 STAGES = ("seal_at", "sealing_deadline", "escrow_deadline", "scheduled_draw_time", "settle_at", "close_at")
 RANGES = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100)
 PRICE = 3_000_000
+GENEROUS = Rules(
+    ticket_price=PRICE,
+    odds_range=3,
+    fee_bps=500,
+    commission_bps=1_000,
+    reserve_bps=400,
+    winner_bonus_bps=1_000,
+    prizes=(250_000, 10_000, 1_000, 100, 50),
+    ranges=(4, 4, 3, 3, 2),
+)
+"""Odds so good that every tier surely has winners among some dozens of tickets."""
 
 
 def an_operator(name: str, funds: int = 10**12) -> str:

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from app.resources.cursors import page_of
 from app.resources.deliveries import delivery_detail, delivery_view, place_of
 from models.audit import record
-from models.deliveries import DeliveryStatus
-from models.delivery_search import Place, Wanted, delivery_by_id, every_attempt, search
+from models.deliveries import DeliveryStatus, attempts_of
+from models.delivery_search import Place, Wanted, delivery_by_id, search
 from models.requeue import count_failed, requeue, requeue_some
 from models.session import database_now, transaction
 from protocol.errors import Conflict, Invalid
@@ -38,7 +38,7 @@ def shown(session: Session, delivery_id: str) -> dict[str, Any]:
     :raises NotFound: no such delivery.
     """
     row = delivery_by_id(session, _uuid(delivery_id))
-    return delivery_detail(row, every_attempt(session, row.id))
+    return delivery_detail(row, attempts_of(session, [row.id])[row.id])
 
 
 def requeue_one(session: Session, actor: str, delivery_id: str, reason: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.parsing import Blueprint, path_number
+from app.read_cache import cached
 from app.resources.draws import (
     DrawSchema,
     HistorySchema,
@@ -47,6 +48,7 @@ def public_draw(session: Session, any_id: str) -> Draw:
 
 
 @blueprint.route("/draw/<any_id>")
+@cached()
 class OneDraw(MethodView):
     """One draw."""
 
@@ -58,6 +60,7 @@ class OneDraw(MethodView):
 
 
 @blueprint.route("/draw/<any_id>/winners")
+@cached()
 class Winners(MethodView):
     """The winners of a draw."""
 
@@ -84,6 +87,7 @@ class Winners(MethodView):
 
 
 @blueprint.route("/sub-prizes/<any_id>")
+@cached()
 class SubPrizes(MethodView):
     """What the sub-prizes of a draw pay."""
 
@@ -113,6 +117,7 @@ class SubPrizes(MethodView):
 
 
 @blueprint.route("/history")
+@cached()
 class History(MethodView):
     """All draws."""
 

@@ -5,6 +5,7 @@ from typing import Any
 from flask.views import MethodView
 
 from app.parsing import Blueprint
+from app.read_cache import cached
 from app.resources.jackpot import (
     JackpotCounterSchema,
     JackpotSchema,
@@ -16,10 +17,14 @@ from app.resources.jackpot import (
 from models.jackpot import jackpot
 from models.session import transaction
 
+COUNTER_SECONDS = 1
+"""How old the counter may be: the one read whose audience needs no more."""
+
 blueprint = Blueprint("public_jackpot", __name__, url_prefix="/api/public", description="The jackpot and its odds")
 
 
 @blueprint.route("/jackpot")
+@cached()
 class Jackpot(MethodView):
     """The jackpot."""
 
@@ -31,6 +36,7 @@ class Jackpot(MethodView):
 
 
 @blueprint.route("/jackpot-counter")
+@cached(fresh_for=COUNTER_SECONDS)
 class JackpotCounter(MethodView):
     """The jackpot for a page's counter."""
 
@@ -42,6 +48,7 @@ class JackpotCounter(MethodView):
 
 
 @blueprint.route("/odds")
+@cached()
 class Odds(MethodView):
     """The odds of the jackpot."""
 

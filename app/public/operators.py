@@ -6,6 +6,7 @@ from flask.views import MethodView
 from marshmallow import Schema, fields
 
 from app.parsing import Blueprint
+from app.read_cache import cached
 from app.resources.operators import OperatorDetailSchema, OperatorSchema, public_view, single_view
 from models.operators import operator, operators
 from models.session import transaction
@@ -23,6 +24,7 @@ class OperatorListSchema(Schema):
 
 
 @blueprint.route("")
+@cached()
 class Operators(MethodView):
     """All operators."""
 
@@ -35,6 +37,7 @@ class Operators(MethodView):
 
 
 @blueprint.route("/<operator_id>")
+@cached()
 class OneOperator(MethodView):
     """One operator."""
 

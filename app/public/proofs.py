@@ -8,15 +8,15 @@ from flask import Response
 from flask.views import MethodView
 
 from app.parsing import Blueprint, path_number
+from app.read_cache import cached
 from app.resources.proof_shapes import ProofSchema
-from app.resources.proofs import proof
+from app.resources.proofs import proof, sealed_manifest
 from models.draws import Draw
-from models.participation import Manifest, participations
+from models.participation import participations
 from models.rounds import round_by_id
 from models.session import transaction
 from models.tickets import stream_tickets
-from protocol.errors import Conflict, NotFound
-from protocol.identifiers import is_identifier
+from protocol.errors import Conflict
 from protocol.lifecycle import DRAWN_STATES
 from protocol.tickets import ticket_line
 
@@ -26,6 +26,7 @@ _CHUNK_LINES = 2_000
 
 
 @blueprint.route("/<round_id>/proof")
+@cached()
 class Proof(MethodView):
     """The proof bundle."""
 
@@ -49,9 +50,7 @@ class SealedTickets(MethodView):
         """
         with transaction() as session:
             row = round_by_id(session, path_number(round_id))
-            sealed = session.get(Manifest, (row.id, operator_id)) if is_identifier(operator_id) else None
-            if sealed is None:
-                raise NotFound("this operator sealed no tickets in this round")
+            sealed_manifest(session, row, operator_id)
             if row.state not in DRAWN_STATES:
                 raise Conflict(
                     f"the tickets are public once the round is drawn; it is {row.state.value}",

@@ -5,6 +5,7 @@ from typing import Any
 from flask.views import MethodView
 
 from app.parsing import Blueprint, path_number
+from app.read_cache import cached
 from app.resources.paging import paging
 from app.resources.rounds import (
     RoundEventListSchema,
@@ -23,6 +24,7 @@ blueprint = Blueprint("public_rounds", __name__, url_prefix="/api/public/rounds"
 
 
 @blueprint.route("")
+@cached()
 class Rounds(MethodView):
     """All rounds."""
 
@@ -36,6 +38,7 @@ class Rounds(MethodView):
 
 
 @blueprint.route("/<round_id>")
+@cached()
 class OneRound(MethodView):
     """One round."""
 
@@ -48,6 +51,7 @@ class OneRound(MethodView):
 
 
 @blueprint.route("/<round_id>/events")
+@cached()
 class Events(MethodView):
     """The log of a round."""
 

@@ -6,6 +6,7 @@ from flask.views import MethodView
 from marshmallow import Schema, fields
 
 from app.parsing import Blueprint
+from app.read_cache import cached
 from models.jackpot import jackpot
 from models.ledger import POOL, balance
 from models.session import transaction
@@ -39,6 +40,7 @@ class StatisticsSchema(Schema):
 
 
 @blueprint.route("/stats")
+@cached()
 class Statistics(MethodView):
     """The lottery in figures."""
 

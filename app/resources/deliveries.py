@@ -1,4 +1,4 @@
-"""Webhook deliveries as the people who run the coordinator see them."""
+"""Webhook deliveries and the attempts at them: as those who run the coordinator see them, and as the operator does."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -47,6 +47,18 @@ class AttemptSchema(Schema):
     responseBody = fields.String(required=True, allow_none=True)
 
 
+class LoggedDeliverySchema(Schema):
+    """What an operator sees of a delivery to it; ``deliveryId`` is the X-Service-Delivery header of every attempt."""
+
+    deliveryId = fields.UUID(required=True)
+    event = one_of(EVENTS, required=True)
+    roundId = Whole(lowest=1, required=True, allow_none=True)
+    status = one_of(DeliveryStatus, required=True)
+    createdAt = Shown(required=True)
+    nextAttemptAt = Shown(required=True, allow_none=True)
+    attempts = fields.List(fields.Nested(AttemptSchema), required=True)
+
+
 class DeliveryDetailSchema(DeliverySchema):
     """A delivery with the exact text that is sent and every attempt."""
 
@@ -86,18 +98,26 @@ def delivery_detail(row: Delivery, attempts: Sequence[DeliveryAttempt]) -> dict[
     return {
         **delivery_view(row),
         "body": bytes(row.body).decode(),
-        "attempts": [
-            {
-                "number": attempt.number,
-                "startedAt": format_timestamp(attempt.started_at),
-                "durationMs": attempt.duration_ms,
-                "url": attempt.url,
-                "statusCode": attempt.status_code,
-                "errorClass": attempt.error_class,
-                "responseBody": attempt.response_body,
-            }
-            for attempt in attempts
-        ],
+        "attempts": [_attempt(attempt) for attempt in attempts],
+    }
+
+
+def logged_delivery(row: Delivery, attempts: Sequence[DeliveryAttempt]) -> dict[str, Any]:
+    """A delivery as its operator sees it."""
+    whole = delivery_view(row)
+    shown = ("deliveryId", "event", "roundId", "status", "createdAt", "nextAttemptAt")
+    return {**{name: whole[name] for name in shown}, "attempts": [_attempt(attempt) for attempt in attempts]}
+
+
+def _attempt(attempt: DeliveryAttempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "startedAt": format_timestamp(attempt.started_at),
+        "durationMs": attempt.duration_ms,
+        "url": attempt.url,
+        "statusCode": attempt.status_code,
+        "errorClass": attempt.error_class,
+        "responseBody": attempt.response_body,
     }
 
 

@@ -6,12 +6,16 @@ The one rule kept here: a secret is in the bundle from DRAWN on, and not a momen
 from collections.abc import Sequence
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from models.draws import Draw
 from models.encryption import decrypt
 from models.participation import MANIFEST_MISMATCH, Manifest, Participation
 from models.rounds import Round
 from protocol.bundle import VERSION
 from protocol.chain import round_hash
+from protocol.errors import NotFound
+from protocol.identifiers import is_identifier
 from protocol.lifecycle import DRAWN_STATES, FINISHED
 from protocol.seed import HONEST_LIMITS
 from protocol.timestamps import format_timestamp
@@ -56,6 +60,17 @@ def proof(row: Round, draw: Draw | None, everybody: Sequence[tuple[Participation
 
 def _sealed(row: Round, part: Participation, manifest: Manifest | None) -> bool:
     return row.sealed_at is not None and manifest is not None and part.excluded_reason != MANIFEST_MISMATCH
+
+
+def sealed_manifest(session: Session, row: Round, operator_id: str) -> Manifest:
+    """What an operator sealed in a round, or is about to.
+
+    :raises NotFound: nothing, or its manifest did not fit its tickets.
+    """
+    manifest = session.get(Manifest, (row.id, operator_id)) if is_identifier(operator_id) else None
+    if manifest is None or manifest.agreed is False:
+        raise NotFound("this operator sealed no tickets in this round")
+    return manifest
 
 
 def _manifest(manifest: Manifest | None) -> dict[str, Any]:

@@ -115,13 +115,13 @@ def text(amount: int | None) -> str | None:
 
 def summary(row: Round, draw: Draw | None, on_record: int) -> dict[str, Any]:
     """The list view of a round; ``on_record`` counts its tickets while they are not sealed yet."""
-    drawn = shown_draw(row, draw)
+    drawn, rules = shown_draw(row, draw), row.parsed_rules
     jackpots = drawn.winner_counts[0] if drawn and drawn.winner_counts else 0
     return {
         "id": row.id,
         "state": row.state.value,
-        "ticketPriceUsdc": row.parsed_rules.ticket_price,
-        "oddsRange": row.parsed_rules.odds_range,
+        "ticketPriceUsdc": rules.ticket_price,
+        "oddsRange": rules.odds_range,
         "totalTickets": on_record if row.total_tickets is None else row.total_tickets,
         "operatorCount": row.operator_count,
         "escrowedOperatorCount": row.escrowed_operator_count,

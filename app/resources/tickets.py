@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from app.errors import BadRequest, TooLarge, UnsupportedMediaType
 from app.fields import LARGEST_ODDS_RANGE, LARGEST_SAFE, Truth, Whole, described, identifier, round_state
-from app.parsing import json_body
+from app.parsing import json_body, require_json, whole_body
 from models.tickets import Ticket
 from protocol.errors import Invalid
 from protocol.identifiers import IDENTIFIER_PATTERN, is_identifier
@@ -95,10 +95,9 @@ def read_batch(request: Request) -> tuple[int, list[Ticket]]:
     :raises TooLarge: more bytes than a batch may have.
     :raises Invalid: naming index, ticketId and field of the first 100 faults.
     """
-    if not request.is_json:
-        raise UnsupportedMediaType("send JSON with Content-Type: application/json")
+    require_json(request)
     request.max_content_length = LARGEST_BODY
-    body = _inflated(request.get_data(cache=False), request.headers.get("Content-Encoding", "identity").lower())
+    body = _inflated(whole_body(request), request.headers.get("Content-Encoding", "identity").lower())
     try:
         batch = _decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

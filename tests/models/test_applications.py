@@ -5,10 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import event
 
 from models.applications import application_for_token, apply, review
 from models.deposits import deposit
-from models.session import transaction
+from models.session import engine, transaction
 from protocol.errors import Conflict, NotFound, Unauthenticated
 from tests.factories import an_operator, balances, rows
 
@@ -40,6 +41,23 @@ def test_a_decided_application_makes_room_for_another() -> None:
     with transaction() as session:
         review(session, first, approve=False, note="no")
     assert an_application()[0] != first
+
+
+def test_an_application_decided_while_the_next_is_filed_makes_room_for_it() -> None:
+    first, _ = an_application()
+    decided: list[str] = []
+
+    def decide(connection: object, cursor: object, statement: str, *_: object) -> None:
+        # At the worst moment: the second one has just met the first.
+        if statement.startswith("INSERT INTO applications") and not decided:
+            decided.append(first)
+            with transaction() as session:
+                review(session, first, approve=False, note=None)
+
+    event.listen(engine(), "after_cursor_execute", decide)
+    second, _ = an_application()
+    assert decided == [first]
+    assert rows("SELECT id FROM applications WHERE status = 'pending'") == [(second,)]
 
 
 def test_of_simultaneous_applications_with_one_email_one_is_filed() -> None:

@@ -19,6 +19,7 @@ from models.credentials import (
     issue_admin_key,
     issue_api_key,
     issue_refresh_token,
+    key_in_force,
     operator_of_api_key,
     signing_key,
     spend_refresh_token,
@@ -143,6 +144,28 @@ def test_an_expired_refresh_token_cannot_be_spent() -> None:
     with transaction() as session:
         session.execute(update(RefreshToken).values(expires_at=database_now(session) - timedelta(seconds=1)))
     assert spend(token) is None
+
+
+def test_a_refresh_token_falls_with_the_key_it_was_obtained_with() -> None:
+    token = a_refresh_token()
+    with transaction() as session:
+        session.execute(update(OperatorApiKey).values(expires_at=database_now(session)))
+    assert spend(token) is None
+    with transaction() as session:
+        session.execute(update(OperatorApiKey).values(expires_at=None))
+    assert spend(token) is None
+
+
+def test_a_key_is_in_force_for_its_own_operator_until_it_expires() -> None:
+    key_id = a_key(an_operator("a")).split("_")[1]
+    an_operator("b")
+    with transaction() as session:
+        assert key_in_force(session, "op_a", key_id)
+        for operator_id, other_id in (("op_b", key_id), ("op_a", "0" * 16)):
+            assert not key_in_force(session, operator_id, other_id)
+        session.execute(update(OperatorApiKey).values(expires_at=database_now(session)))
+    with transaction() as session:
+        assert not key_in_force(session, "op_a", key_id)
 
 
 def test_of_simultaneous_uses_one_gets_through() -> None:

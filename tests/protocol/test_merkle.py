@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from pymerkle import InmemoryTree, InvalidProof
 from pymerkle import verify_inclusion as their_verify
 
-from protocol.merkle import EMPTY_ROOT, Tree, leaf_hash, node_hash, root, verify_inclusion
+from protocol.merkle import (
+    CHUNK,
+    EMPTY_ROOT,
+    Tree,
+    chunked_inclusion_proof,
+    leaf_hash,
+    node_hash,
+    root,
+    verify_inclusion,
+)
 
 SIZES = [*range(1, 34), 63, 64, 65, 100, 127, 128, 129]
 
@@ -118,3 +127,16 @@ def test_a_leaf_that_is_not_there_has_no_proof() -> None:
     for index in (-1, 3):
         with pytest.raises(IndexError):
             Tree([leaf_hash(entry) for entry in _entries(3)]).inclusion_proof(index)
+
+
+@pytest.mark.parametrize("size", [1, 5, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 77, 5 * CHUNK])
+def test_a_chunk_and_the_roots_of_all_give_the_same_proof_as_the_whole_tree(size: int) -> None:
+    leaves = [leaf_hash(entry) for entry in _entries(size)]
+    whole = Tree(leaves)
+    chunks = [leaves[start : start + CHUNK] for start in range(0, size, CHUNK)]
+    roots = [root(chunk) for chunk in chunks]
+    assert root(leaves) == root(roots) == whole.root
+    for index in {0, size // 2, size - 1, size // CHUNK * CHUNK - 1, CHUNK} & set(range(size)):
+        proof = chunked_inclusion_proof(chunks[index // CHUNK], index, roots)
+        assert proof == whole.inclusion_proof(index)
+        assert verify_inclusion(leaves[index], index, size, proof, whole.root)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import http.server
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from uuid import UUID
 
 import pytest
@@ -20,43 +17,9 @@ from models.settings import settings
 from protocol.webhook import standard_signature
 from tasks.deliveries import deliver
 from tests.factories import an_operator, rows
+from tests.receiver import Receiver
 
 pytestmark = pytest.mark.usefixtures("house")
-
-
-@dataclass
-class Receiver:
-    """Answers as told, status by status, and keeps what it got."""
-
-    url: str = ""
-    answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
-    requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    state = Receiver()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            state.requests.append((dict(self.headers), body))
-            status, headers = state.answers.pop(0) if state.answers else (200, {})
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(b"thanks\0")
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
-    yield state
-    server.shutdown()
-    server.server_close()
 
 
 def a_delivery(url: str | None) -> tuple[str, str]:

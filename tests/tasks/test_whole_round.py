@@ -17,6 +17,7 @@ from protocol.settlement import Stake, settle
 from protocol.tickets import ticket_line, tickets_root
 from protocol.timestamps import format_timestamp
 from tests.factories import (
+    GENEROUS,
     PRICE,
     a_round,
     balances,
@@ -32,24 +33,6 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.usefixtures("house")
-
-SMALL = Rules(
-    ticket_price=PRICE,
-    odds_range=3,
-    fee_bps=500,
-    commission_bps=1_000,
-    reserve_bps=400,
-    winner_bonus_bps=1_000,
-    prizes=(250_000, 10_000, 1_000, 100, 50),
-    ranges=(4, 4, 3, 3, 2),
-)
-"""Odds so good that every tier surely has winners among some dozens of tickets."""
-
-
-@pytest.fixture
-def generous(monkeypatch: pytest.MonkeyPatch) -> Rules:
-    monkeypatch.setattr("tasks.opening.current_rules", lambda cumulative: SMALL)
-    return SMALL
 
 
 def told(round_id: int) -> list[tuple[str, str, dict[str, Any]]]:
@@ -125,11 +108,12 @@ def test_its_webhooks_carry_the_published_fields() -> None:
     assert data["round.closed"] == {"roundId": 1, "totalTickets": 20, "totalOperators": 2}
 
 
-def test_its_hashes_numbers_winners_and_money_are_what_the_protocol_says(generous: Rules) -> None:
+@pytest.mark.usefixtures("generous")
+def test_its_hashes_numbers_winners_and_money_are_what_the_protocol_says() -> None:
     operators = some_operators(3)
     round_id = a_round(operators)
     nonce = bytes(range(32))
-    sold = {name: some_tickets(40, seed, SMALL.number_ranges) for seed, name in enumerate(operators)}
+    sold = {name: some_tickets(40, seed, GENEROUS.number_ranges) for seed, name in enumerate(operators)}
     for operator_id, batch in sold.items():
         submit(round_id, operator_id, batch)
     manifest(round_id, "op_a", nonceCommit=nonce_commit(round_id, "op_a", nonce))
@@ -157,13 +141,13 @@ def test_its_hashes_numbers_winners_and_money_are_what_the_protocol_says(generou
         row.seed_commit,
         {"op_a": nonce_commit(round_id, "op_a", nonce)},
         None,
-        SMALL.hash,
+        GENEROUS.hash,
         format_timestamp(row.sealed_at),
     )
     assert row.chained_anchor_hash == anchor
     assert row.effective_manifest_hash == effective_manifest_hash(round_id, anchor, entries, [])
     seed = draw_seed(round_id, COMMIT_REVEAL, anchor, row.effective_manifest_hash, secret, {"op_a": nonce}, None)
-    numbers = draw_numbers(seed, SMALL.number_ranges)
+    numbers = draw_numbers(seed, GENEROUS.number_ranges)
     drawn = rows("SELECT draw_seed, jackpot_number, bonus1, bonus2, bonus3, bonus4, bonus5 FROM draws")[0]
     assert drawn == (seed, *numbers)
 
@@ -172,7 +156,7 @@ def test_its_hashes_numbers_winners_and_money_are_what_the_protocol_says(generou
         (tier, name, ticket) for tier, name, ticket in rows("SELECT tier, operator_id, ticket_id FROM winners")
     } == wins
     counts = {name: [sum(one[:2] == (tier, name) for one in wins) for tier in range(6)] for name in operators}
-    outcome = settle(SMALL, [Stake(name, 40) for name in operators], counts, 0, 0)
+    outcome = settle(GENEROUS, [Stake(name, 40) for name in operators], counts, 0, 0)
     after = balances()
     assert after["pool"] if outcome.terms.pool1 else "pool" not in after or after["pool"] == 0
     assert after.get("pool", 0) == outcome.terms.pool1
@@ -205,10 +189,11 @@ def _reveal(round_id: int, operator_id: str, nonce: bytes) -> None:
         session.get_one(Participation, (round_id, operator_id)).nonce = nonce
 
 
-def test_a_won_jackpot_names_the_first_winning_ticket_and_pays_each_seller(generous: Rules) -> None:
+@pytest.mark.usefixtures("generous")
+def test_a_won_jackpot_names_the_first_winning_ticket_and_pays_each_seller() -> None:
     operators = some_operators(3)
     round_id = a_round(operators)
-    sold = {name: some_tickets(40, seed, SMALL.number_ranges) for seed, name in enumerate(operators)}
+    sold = {name: some_tickets(40, seed, GENEROUS.number_ranges) for seed, name in enumerate(operators)}
     for operator_id, batch in sold.items():
         submit(round_id, operator_id, batch)
         manifest(round_id, operator_id)

@@ -1,14 +1,14 @@
 """What the people who run it need: deliveries queued again by hand and found fast, queues that can be paused
 
-Revision: 0002. Only adds. The two indexes are built while deliveries are locked against writes: some seconds for
+Revision: 0003. Only adds. The two indexes are built while deliveries are locked against writes: some seconds for
 every ten million of them.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0003"
+down_revision = "0002"
 branch_labels = None
 depends_on = None
 

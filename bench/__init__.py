@@ -1,0 +1,1 @@
+"""Measurements: ratios taken in one run, never bare numbers. Nothing in the product imports this package."""

@@ -1,0 +1,148 @@
+"""`make bench-reads`: the hot public reads beside a bare Flask view, with a short history and with a long one.
+
+The one rule kept here: every figure is a ratio of two measurements taken seconds apart on the same server, and the
+median of several such ratios.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.client import requests_per_second
+from deploy.engines import engines
+from deploy.procfile import TOP
+
+SHORT, LONG = 100, 100_000
+SPREAD = 20
+"""Over how many rounds the requests for one round are spread: the latest ones, as readers do."""
+SECONDS = float(os.environ.get("BENCH_SECONDS", "1"))
+REPEATS = int(os.environ.get("BENCH_REPEATS", "7"))
+AIMS = {"jackpot-counter": 0.8}
+AIM = 0.35
+AIM_LONG = 0.9
+
+
+def main() -> None:
+    """Measure and print the table."""
+    with engines(environ={}) as servers:
+        os.environ.update(servers.environment | _settings())
+        subprocess.run([sys.executable, "-m", "alembic", "upgrade", "head"], cwd=TOP, check=True, capture_output=True)
+        # Settings are read at import.
+        from bench.many_rounds import copy_up_to, play_one
+
+        played = play_one()
+        ratios, rates = {}, {}
+        for rounds in (SHORT, LONG):
+            copy_up_to(played, rounds)
+            ratios[rounds], rates[rounds] = _measure(rounds)
+        _show(ratios, rates)
+
+
+def _settings() -> dict[str, str]:
+    return {
+        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
+        "JWT_KEYS": "bench:" + "for benches only " * 5,
+        "SANDBOX": "1",
+        "LOG_LEVEL": "warning",
+        "RATE_LIMIT_PUBLIC": "100000000/minute",
+    }
+
+
+def _paths(rounds: int) -> dict[str, list[str]]:
+    latest = range(rounds - SPREAD + 1, rounds + 1)
+    return {
+        "bare view": ["/bare/"],
+        "rounds list": ["/api/public/rounds"],
+        "round": [f"/api/public/rounds/{round_id}" for round_id in latest],
+        "jackpot": ["/api/public/jackpot"],
+        "jackpot-counter": ["/api/public/jackpot-counter"],
+        "winners": [f"/api/public/draw/{round_id}/winners" for round_id in latest],
+    }
+
+
+def _measure(rounds: int) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """``(requests/s as a share of the bare view's, requests/s)`` of each read, medians."""
+    paths = _paths(rounds)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    web = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "bench.reads_app:application"],
+        cwd=TOP,
+        env=os.environ | {"PORT": str(port)},
+    )
+    try:
+        _wait_for(port)
+        for each in paths.values():
+            requests_per_second(port, each, 0.3)
+        shares: dict[str, list[float]] = {name: [] for name in paths}
+        rates: dict[str, list[float]] = {name: [] for name in paths}
+        for _ in range(REPEATS):
+            found = {name: requests_per_second(port, each, SECONDS) for name, each in paths.items()}
+            for name, rate in found.items():
+                rates[name].append(rate)
+                shares[name].append(rate / found["bare view"])
+    finally:
+        web.terminate()
+        web.wait(timeout=30)
+    return _medians(shares), _medians(rates)
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
+                return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _medians(measured: Mapping[str, list[float]]) -> dict[str, float]:
+    return {name: statistics.median(values) for name, values in measured.items()}
+
+
+def _show(ratios: Mapping[int, Mapping[str, float]], rates: Mapping[int, Mapping[str, float]]) -> None:
+    table = Table(title="public reads, requests/s as a share of a bare Flask view on the same gunicorn (medians)")
+    for column in (
+        "read",
+        f"{SHORT} rounds",
+        f"{LONG:,} rounds",
+        "aim",
+        f"{LONG:,} / {SHORT} rounds",
+        "aim",
+        "requests/s",
+    ):
+        table.add_column(column, justify="left" if column == "read" else "right")
+    for name in ratios[SHORT]:
+        if name == "bare view":
+            table.add_row(name, "1", "1", "", "", "", f"{rates[LONG][name]:,.0f}")
+            continue
+        short, long = ratios[SHORT][name], ratios[LONG][name]
+        aim = AIMS.get(name, AIM)
+        table.add_row(
+            name,
+            f"{short:.2f}",
+            f"{long:.2f}",
+            f"≥ {aim}",
+            f"{long / short:.2f}",
+            f"≥ {AIM_LONG}",
+            f"{rates[LONG][name]:,.0f}",
+        )
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,6 +7,7 @@ from flask.views import MethodView
 from marshmallow import Schema, fields
 from sqlalchemy.orm import Session
 
+from app.documentation.declared import refuses
 from app.fields import Text, Whole
 from app.parsing import Blueprint
 from app.tokens import LIFETIME_SECONDS, issue_access_token
@@ -14,6 +15,8 @@ from models.credentials import issue_refresh_token, operator_of_api_key, spend_r
 from models.operators import Operator
 from models.session import database_now, transaction
 from protocol.errors import Forbidden, Unauthenticated
+
+SUSPENDED = Forbidden("the operator is suspended", code="suspended")
 
 blueprint = Blueprint("auth", __name__, url_prefix="/api/auth", description="Tokens")
 
@@ -47,7 +50,7 @@ class SuccessSchema(Schema):
 def _pair(session: Session, operator_id: str, key_id: str, family: UUID | None = None) -> dict[str, Any]:
     row = session.get(Operator, operator_id)
     if row is None or not row.active:
-        raise Forbidden("the operator is suspended", code="suspended")
+        raise Forbidden(SUSPENDED.message, code=SUSPENDED.code)
     return {
         "accessToken": issue_access_token(operator_id, key_id, database_now(session)),
         "refreshToken": issue_refresh_token(session, operator_id, key_id, family),
@@ -59,6 +62,7 @@ def _pair(session: Session, operator_id: str, key_id: str, family: UUID | None =
 class Login(MethodView):
     """API key → tokens."""
 
+    @refuses(Unauthenticated("unknown or expired API key"), SUSPENDED)
     @blueprint.arguments(LoginSchema)
     @blueprint.response(200, TokensSchema)
     def post(self, body: dict[str, str]) -> dict[str, Any]:
@@ -72,6 +76,10 @@ class Login(MethodView):
 class Refresh(MethodView):
     """Refresh token → new pair."""
 
+    @refuses(
+        Unauthenticated("the refresh token is unknown, expired or revoked", code="invalid_token"),
+        SUSPENDED,
+    )
     @blueprint.arguments(RefreshSchema)
     @blueprint.response(200, TokensSchema)
     def post(self, body: dict[str, str]) -> dict[str, Any]:

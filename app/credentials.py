@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from flask import current_app, g, request
 
+from app.documentation.declared import for_roles, reads_credential, refuses
 from app.tokens import operator_of_access_token
 from models.credentials import AdminKey, AdminRole, admin_of_key, key_in_force, operator_of_api_key
 from models.operators import Operator
@@ -58,6 +59,12 @@ def ask_guards() -> None:
 
 
 @guard
+@reads_credential("operatorKey", "accessToken")
+@refuses(
+    Unauthenticated("unknown or expired API key"),
+    Unauthenticated("the access token is invalid or expired", code="invalid_token"),
+    Forbidden("the operator is suspended", code="suspended"),
+)
 def require_operator() -> None:
     """Guard of an operator blueprint: lets an active operator in, as ``current_operator_id()``.
 
@@ -90,6 +97,8 @@ def current_operator_id() -> str:
 
 
 @guard
+@reads_credential("adminKey")
+@refuses(Unauthenticated("unknown or revoked admin key"))
 def require_admin() -> None:
     """Guard of an admin blueprint: lets any admin in; ``role_required`` says which endpoints it may use.
 
@@ -109,14 +118,17 @@ def role_required(*roles: AdminRole) -> Callable[[Callable[P, T]], Callable[P, T
     :raises Forbidden: the key has another role.
     """
     allowed = {*roles, AdminRole.ROOT}
+    needed = " or ".join(sorted(role.value for role in allowed))
+    refusal = Forbidden(f"this needs an admin key with the role {needed}", code="wrong_role")
 
     def decorate(view: Callable[P, T]) -> Callable[P, T]:
+        @for_roles(*(role.value for role in allowed))
+        @refuses(refusal)
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
             admin: AdminKey = g.admin
             if admin.role not in allowed:
-                needed = " or ".join(sorted(role.value for role in allowed))
-                raise Forbidden(f"this needs an admin key with the role {needed}", code="wrong_role")
+                raise Forbidden(refusal.message, code=refusal.code)
             return view(*args, **kwargs)
 
         return guarded

@@ -1,8 +1,8 @@
-"""Cross-origin reads: web pages anywhere may read ``/api/public/*``, and nothing else."""
+"""Cross-origin reads: web pages anywhere may read ``/api/public/*`` and the API's description, and nothing else."""
 
 from flask import Flask, Response, request
 
-_PUBLIC = "/api/public/"
+_PUBLIC = ("/api/public/", "/openapi.json")
 
 
 def register(app: Flask) -> None:

@@ -6,6 +6,7 @@ its text.
 """
 
 import logging
+from http import HTTPStatus
 from typing import Any
 
 from flask import Flask, Response, jsonify
@@ -92,11 +93,24 @@ def register(app: Flask) -> None:
     app.register_error_handler(Exception, _unexpected)
 
 
-def _answer(status: int, message: str, code: str, details: Any = None, **facts: Any) -> Response:
+def body_of(message: str, code: str, details: Any = None, **facts: Any) -> dict[str, Any]:
+    """The body of an error's answer."""
     body: dict[str, Any] = {"error": message, "code": code, **facts}
-    if details is not None:
-        body["details"] = details
-    response = jsonify(body)
+    return body if details is None else body | {"details": details}
+
+
+def code_of_status(status: int) -> str:
+    """The code of an error that werkzeug raised by itself."""
+    return _CODES.get(status) or HTTPStatus(status).phrase.lower().replace(" ", "_")
+
+
+def message_of_status(status: int) -> str:
+    """The sentence of an error that werkzeug raised by itself."""
+    return _MESSAGES.get(status) or HTTPStatus(status).phrase.lower()
+
+
+def _answer(status: int, message: str, code: str, details: Any = None, **facts: Any) -> Response:
+    response = jsonify(body_of(message, code, details, **facts))
     response.status_code = status
     if status == 401:
         response.headers["WWW-Authenticate"] = 'Bearer realm="coordinator", ApiKey header="X-Service-Key"'
@@ -114,8 +128,7 @@ def _from_werkzeug(error: HTTPException) -> Response:
     status = error.code or 500
     if status >= 500 and isinstance(error, InternalServerError):
         return _unexpected(error.original_exception or error)
-    message = _MESSAGES.get(status, error.name.lower())
-    response = _answer(status, message, _CODES.get(status, error.name.lower().replace(" ", "_")))
+    response = _answer(status, message_of_status(status), code_of_status(status))
     allow = error.get_response().headers.get("Allow")
     if allow:
         response.headers["Allow"] = allow

@@ -4,7 +4,6 @@ The one rule kept here: everything that is registered is listed on this page.
 """
 
 from flask import Flask
-from flask_smorest import Api
 
 from app import auth, cross_origin, errors, health, limits, private, read_cache, unread
 from app.admin import applications as admin_applications
@@ -13,6 +12,8 @@ from app.admin import operators as admin_operators
 from app.admin import queues as admin_queues
 from app.admin import records as admin_records
 from app.admin import rounds as admin_rounds
+from app.documentation.pages import documentation
+from app.openapi import Collector
 from app.operator import manifests, payouts, profile, sandbox, tickets
 from app.operator import rounds as operator_rounds
 from app.ops import ops
@@ -38,12 +39,12 @@ BLUEPRINTS = (
     public_operators.blueprint,
     applications.blueprint,
     auth.blueprint,
-    sandbox.blueprint,
     tickets.blueprint,
     manifests.blueprint,
     profile.blueprint,
     operator_rounds.blueprint,
     payouts.blueprint,
+    sandbox.blueprint,
     admin_applications.blueprint,
     admin_operators.blueprint,
     admin_rounds.blueprint,
@@ -71,9 +72,10 @@ def create_app() -> Flask:
         MAX_CONTENT_LENGTH=SMALL_BODY_BYTES,
         MAX_FORM_MEMORY_SIZE=SMALL_BODY_BYTES,
     )
-    api = Api(app)
+    api = Collector(app)
     for blueprint in BLUEPRINTS:
         api.register_blueprint(blueprint)
+    app.register_blueprint(documentation)
     errors.register(app)
     cross_origin.register(app)
     private.register(app)

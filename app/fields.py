@@ -150,6 +150,20 @@ class Micro(fields.String):
         super().__init__(**described(kwargs, pattern="^(0|[1-9][0-9]*)$"))
 
 
+class Count(fields.String):
+    """A number of tickets that may outgrow what every JSON reader keeps exact, hence a decimal string."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**described(kwargs, pattern="^(0|[1-9][0-9]*)$"))
+
+
+class Usd(fields.String):
+    """US dollars with two decimals, as a string."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**described(kwargs, pattern=r"^(0|[1-9][0-9]*)\.[0-9]{2}$"))
+
+
 class AsIs(fields.Nested):
     """A nested object that is shown exactly as it is on record; the schema says what that looks like."""
 

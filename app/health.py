@@ -8,6 +8,7 @@ from marshmallow import Schema, fields
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.documentation.declared import refuses, without_engines
 from app.fields import Shown, one_of
 from app.parsing import Blueprint
 from app.version import VERSION
@@ -46,6 +47,7 @@ class ReadySchema(Schema):
 class Health(MethodView):
     """Liveness."""
 
+    @without_engines
     @blueprint.response(200, HealthSchema)
     def get(self) -> dict[str, str]:
         """The process answers."""
@@ -56,6 +58,7 @@ class Health(MethodView):
 class Ready(MethodView):
     """Readiness."""
 
+    @refuses(Unavailable("the service is not ready", details={"database": "ok", "redis": "unreachable"}))
     @blueprint.response(200, ReadySchema)
     def get(self) -> dict[str, Any]:
         """The engines answer and no migration is missing; else 503."""

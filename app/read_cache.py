@@ -107,6 +107,12 @@ def cached(fresh_for: int = 0) -> Callable[[type], type]:
     return mark
 
 
+def freshness(view: object) -> int | None:
+    """For how many seconds a view's answers may be given without a look; None if the view is not marked."""
+    fresh_for: int | None = getattr(view, _CACHED, None)
+    return fresh_for
+
+
 def register(app: Flask, count: CountPublic) -> None:
     """Keep the answers of marked views, and give them again before the application sees the request."""
     app.before_request(_note_snapshot)
@@ -116,7 +122,7 @@ def register(app: Flask, count: CountPublic) -> None:
 
 def _note_snapshot() -> None:
     view = getattr(current_app.view_functions.get(request.endpoint or ""), "view_class", None)
-    fresh_for = getattr(view, _CACHED, None)
+    fresh_for = freshness(view)
     if fresh_for is not None and request.method in ("GET", "HEAD"):
         snapshot = request.environ[_ASKED] if _ASKED in request.environ else current_snapshot()
         if snapshot is not None:

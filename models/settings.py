@@ -48,7 +48,7 @@ class Settings:
     encryption_keys: tuple[str, ...] = field(repr=False)
     jwt_keys: tuple[tuple[str, str], ...] = field(repr=False)
     log_level: str
-    sdk_docs_url: str
+    sdk_docs_url: str | None
     fee_bps: int
     commission_bps: int
     reserve_bps: int
@@ -104,6 +104,8 @@ def read_settings() -> Settings:
         raise SettingsError(f"the setting {name.group(1) if name else ''} is missing or has no usable value") from None
     if settings.fee_bps + settings.commission_bps + settings.reserve_bps > 10_000:
         raise SettingsError("FEE_BPS, COMMISSION_BPS and RESERVE_BPS add up to more than 10000")
+    if settings.sdk_docs_url and not settings.sdk_docs_url.startswith(("https://", "http://")):
+        raise SettingsError("SDK_DOCS_URL must be a whole address, from https:// on")
     return settings
 
 
@@ -124,7 +126,7 @@ def _read(env: Env) -> Settings:
         encryption_keys=keys,
         jwt_keys=_jwt_keys(env.list("JWT_KEYS", subcast=str)),
         log_level=env.str("LOG_LEVEL", "INFO").upper(),
-        sdk_docs_url=env.str("SDK_DOCS_URL", "/docs"),
+        sdk_docs_url=env.str("SDK_DOCS_URL", "").strip() or None,
         fee_bps=env.int("FEE_BPS", 500, validate=bps),
         commission_bps=env.int("COMMISSION_BPS", 1_000, validate=bps),
         reserve_bps=env.int("RESERVE_BPS", 400, validate=bps),

@@ -146,7 +146,8 @@ def do_pieces(round_id: int) -> int:
 def take_to(round_id: int, state: State) -> None:
     """Take a round with manifests as far as `state`, by the deadlines that lead there and the work in between.
 
-    SEALED is where operators without funds wait; with them a round goes on to ESCROWED at once.
+    SEALED is where operators without funds wait; with them a round goes on to ESCROWED at once. FAILED is where a round
+    without any manifest ends.
     """
     stage_of = {
         State.SEALING: "seal_at",
@@ -155,6 +156,7 @@ def take_to(round_id: int, state: State) -> None:
         State.DRAWN: "scheduled_draw_time",
         State.SETTLED: "settle_at",
         State.CLOSED: "close_at",
+        State.FAILED: "seal_at",
     }
     if state is State.OPEN:
         return

@@ -7,15 +7,20 @@ from marshmallow import Schema, fields
 
 from app.credentials import admin_actor, require_admin, role_required
 from app.desk import applications
+from app.documentation.declared import refuses
 from app.fields import Text, Whole, identifier, one_of
 from app.parsing import Blueprint
 from app.resources.applications import ReviewerApplicationSchema
 from models.applications import ApplicationStatus
 from models.credentials import AdminRole
 from models.session import transaction
+from protocol.errors import Conflict
 
 blueprint = Blueprint("admin_applications", __name__, url_prefix="/api/admin/applications", description="Applications")
 blueprint.before_request(require_admin)
+
+
+DECIDED = Conflict("the application is approved already", code="already_reviewed")
 
 
 class ReviewSchema(Schema):
@@ -63,6 +68,7 @@ class Applications(MethodView):
 class Approve(MethodView):
     """Approval."""
 
+    @refuses(DECIDED)
     @role_required(AdminRole.REVIEWER)
     @blueprint.arguments(ReviewSchema)
     @blueprint.response(200, ReviewedSchema)
@@ -76,6 +82,7 @@ class Approve(MethodView):
 class Reject(MethodView):
     """Rejection."""
 
+    @refuses(DECIDED)
     @role_required(AdminRole.REVIEWER)
     @blueprint.arguments(ReviewSchema)
     @blueprint.response(200, ReviewedSchema)

@@ -9,6 +9,7 @@ from marshmallow import Schema, fields, post_load
 
 from app.credentials import admin_actor, require_admin, role_required
 from app.desk import deliveries
+from app.documentation.declared import refuses
 from app.fields import LARGEST_SAFE, Filled, Moment, QueryWhole, Truth, Whole, identifier, one_of
 from app.parsing import Blueprint
 from app.resources.cursors import Cursor, page_limit
@@ -17,6 +18,7 @@ from models.credentials import AdminRole
 from models.deliveries import DeliveryStatus
 from models.delivery_search import Wanted
 from models.session import transaction
+from protocol.errors import Conflict
 from protocol.retry import ERROR_CLASSES
 from protocol.webhook import EVENTS
 
@@ -109,6 +111,7 @@ class OneDelivery(MethodView):
 class Requeue(MethodView):
     """One again."""
 
+    @refuses(Conflict("the delivery is delivered: only a failed one is queued again", code="wrong_state"))
     @role_required(AdminRole.ONCALL)
     @blueprint.arguments(ReasonSchema)
     @blueprint.response(200, DeliverySchema)

@@ -7,12 +7,14 @@ from marshmallow import Schema, fields
 
 from app.credentials import admin_actor, require_admin, role_required
 from app.desk import deposits, operators
+from app.documentation.declared import refuses
 from app.fields import Amount, Filled, Micro, Shown, Text, Truth, Whole, identifier
 from app.parsing import Blueprint
 from app.resources.admin_operators import AdminOperatorDetailSchema, AdminOperatorListSchema
 from app.resources.paging import paging
 from models.credentials import AdminRole
 from models.session import transaction
+from protocol.errors import Conflict
 
 blueprint = Blueprint("admin_operators", __name__, url_prefix="/api/admin/operators", description="Operators")
 blueprint.before_request(require_admin)
@@ -107,6 +109,7 @@ class RotateKey(MethodView):
 class Deposits(MethodView):
     """Deposits."""
 
+    @refuses(Conflict("this reference is on record with another amount", code="deposit_conflict"))
     @role_required(AdminRole.TREASURER)
     @blueprint.arguments(DepositSchema)
     @blueprint.response(200, DepositedSchema)

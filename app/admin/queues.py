@@ -7,11 +7,13 @@ from marshmallow import Schema
 
 from app.credentials import admin_actor, require_admin, role_required
 from app.desk import queues
+from app.documentation.declared import refuses
 from app.fields import Filled
 from app.parsing import Blueprint
 from app.resources.queues import QueueListSchema, QueueSchema
 from models.credentials import AdminRole
 from models.session import transaction
+from protocol.errors import Conflict
 
 blueprint = Blueprint("admin_queues", __name__, url_prefix="/api/admin/queues", description="Queues")
 blueprint.before_request(require_admin)
@@ -39,6 +41,7 @@ class Queues(MethodView):
 class Pause(MethodView):
     """Holding up."""
 
+    @refuses(Conflict("the queue deliveries is paused already", code="wrong_state"))
     @role_required(AdminRole.ONCALL)
     @blueprint.arguments(PauseSchema)
     @blueprint.response(200, QueueSchema)
@@ -52,6 +55,7 @@ class Pause(MethodView):
 class Resume(MethodView):
     """Going on."""
 
+    @refuses(Conflict("the queue deliveries is not paused", code="wrong_state"))
     @role_required(AdminRole.ONCALL)
     @blueprint.arguments(PauseSchema)
     @blueprint.response(200, QueueSchema)

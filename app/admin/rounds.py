@@ -7,12 +7,14 @@ from marshmallow import Schema, fields
 
 from app.credentials import admin_actor, require_admin, role_required
 from app.desk import rounds
+from app.documentation.declared import refuses
 from app.fields import Filled, Moment, Shown, Whole, identifier, one_of, round_state
 from app.parsing import Blueprint, path_number
 from app.resources.proof_shapes import ExclusionSchema
 from app.resources.rounds import RoundSchema
 from models.credentials import AdminRole
 from models.session import transaction
+from protocol.errors import Conflict
 from protocol.lifecycle import Trigger
 
 blueprint = Blueprint("admin_rounds", __name__, url_prefix="/api/admin/rounds", description="Running rounds")
@@ -111,6 +113,7 @@ class OneRound(MethodView):
 class FailRound(MethodView):
     """Ending."""
 
+    @refuses(Conflict("a round that is DRAWN cannot be failed any more", code="wrong_state"))
     @role_required(AdminRole.ONCALL)
     @blueprint.arguments(FailRoundSchema)
     @blueprint.response(202, FailRequestedSchema)

@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.credentials import current_operator_id, require_operator
+from app.documentation.declared import refuses
 from app.fields import Text, Whole, hex_hash, identifier, round_state
 from app.operator.tickets import selling
 from app.parsing import Blueprint
@@ -15,7 +16,7 @@ from models.participation import Manifest, Participation, participation
 from models.rounds import Round, hold_round, note_event
 from models.session import database_now, transaction
 from protocol.canonical import is_hash
-from protocol.errors import Conflict, Forbidden, Invalid
+from protocol.errors import Conflict, Forbidden, Invalid, NotFound
 from protocol.lifecycle import State, Trigger, transition
 from protocol.manifest import contradictions, manifest_hash, read_manifest
 from protocol.seed import nonce_commit
@@ -62,6 +63,17 @@ class NonceAcceptedSchema(Schema):
 class Manifests(MethodView):
     """Manifests."""
 
+    @refuses(
+        NotFound("no such round"),
+        Forbidden("your operator was not invited to this round", code="not_invited"),
+        Conflict("round 7 takes no more tickets or manifests", code="sales_ended"),
+        Conflict("another manifest of yours is on record for this round", code="manifest_conflict"),
+        Invalid(
+            "the manifest does not fit what is on record",
+            code="manifest_mismatch",
+            details={"ticketCount": ["61434 tickets are on record."]},
+        ),
+    )
     @blueprint.arguments(ManifestSchema)
     @blueprint.response(200, ManifestAcceptedSchema)
     def post(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -138,6 +150,13 @@ def _accepted(session: Session, row: Round) -> dict[str, Any]:
 class Nonces(MethodView):
     """Nonces."""
 
+    @refuses(
+        NotFound("no such round"),
+        Forbidden("your operator was not invited to this round", code="not_invited"),
+        Forbidden("your operator was excluded from this round", code="excluded"),
+        Conflict("nonces are revealed between SEALED and the draw", code="wrong_state"),
+        Conflict("your manifest committed to no nonce", code="no_commitment"),
+    )
     @blueprint.arguments(NonceSchema)
     @blueprint.response(200, NonceAcceptedSchema)
     def post(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from marshmallow import Schema, fields
 from marshmallow.validate import Length
 
 from app.credentials import current_operator_id, require_operator
+from app.documentation.declared import refuses
 from app.fields import Whole, identifier
 from app.parsing import Blueprint
 from models.claims import Payout, claim_prizes, not_won
 from models.participation import participation
 from models.rounds import round_by_id
 from models.session import transaction
-from protocol.errors import Conflict, Invalid
+from protocol.errors import Conflict, Forbidden, Invalid, NotFound
 from protocol.lifecycle import State
 
 LARGEST_REPORT = 10_000
@@ -57,6 +58,11 @@ class PayoutsAcceptedSchema(Schema):
 class Payouts(MethodView):
     """Paid prizes."""
 
+    @refuses(
+        NotFound("no such round"),
+        Forbidden("your operator was not invited to this round", code="not_invited"),
+        Conflict("round 7 is DRAWN, its prizes are not due yet", code="not_settled"),
+    )
     @blueprint.arguments(PayoutsSchema)
     @blueprint.response(200, PayoutsAcceptedSchema)
     def post(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from flask.views import MethodView
 from marshmallow import Schema, fields
 
 from app.credentials import current_operator_id, require_operator
+from app.documentation.declared import refuses
 from app.fields import Shown, Text, described, identifier
 from app.parsing import Blueprint
 from app.resources.operators import OwnProfileSchema, own_profile
@@ -13,7 +14,7 @@ from models.operators import operator, record_heartbeat
 from models.session import transaction
 from protocol.errors import Invalid
 from protocol.timestamps import format_timestamp
-from tasks.addresses import LONGEST_URL, check_destination
+from tasks.addresses import LONGEST_URL, RefusedAddress, UnknownHost, check_destination
 
 blueprint = Blueprint("operator_profile", __name__, url_prefix="/api/operator", description="The operator itself")
 blueprint.before_request(require_operator)
@@ -68,6 +69,15 @@ class Heartbeat(MethodView):
 class Webhook(MethodView):
     """The webhook address."""
 
+    @refuses(
+        RefusedAddress(
+            "the webhook URL leads to an address that is not public",
+            details={"url": ["the webhook URL leads to an address that is not public"]},
+        ),
+        UnknownHost(
+            "the webhook URL's host does not resolve", details={"url": ["the webhook URL's host does not resolve"]}
+        ),
+    )
     @blueprint.arguments(WebhookSchema)
     @blueprint.response(200, WebhookRegisteredSchema)
     def put(self, body: dict[str, str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from marshmallow import Schema, fields
 from sqlalchemy import select
 
 from app.credentials import current_operator_id, require_operator
+from app.documentation.declared import refuses
 from app.fields import LARGEST_ODDS_RANGE, Shown, Whole, identifier, round_state
 from app.parsing import Blueprint
 from app.resources.rounds import tickets_on_record
@@ -14,7 +15,7 @@ from models.draws import wins_of_operator
 from models.participation import Participation, participation
 from models.rounds import Round, round_by_id
 from models.session import transaction
-from protocol.errors import Conflict
+from protocol.errors import Conflict, Forbidden, NotFound
 from protocol.lifecycle import DRAWN_STATES
 from protocol.timestamps import format_timestamp
 
@@ -110,6 +111,11 @@ class InvitedRounds(MethodView):
 class CheckTickets(MethodView):
     """Winners among one's own tickets."""
 
+    @refuses(
+        NotFound("no such round"),
+        Forbidden("your operator was not invited to this round", code="not_invited"),
+        Conflict("round 7 is OPEN, not drawn yet", code="not_drawn"),
+    )
     @blueprint.arguments(CheckSchema)
     @blueprint.response(200, CheckedSchema)
     def post(self, body: dict[str, int]) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from uuid import UUID
 from flask.views import MethodView
 from marshmallow import Schema, fields
 from sqlalchemy.orm import Session
-from werkzeug.exceptions import NotFound
+from werkzeug.exceptions import NotFound as NoSuchPath
 
 from app.credentials import current_operator_id, require_operator
+from app.documentation.declared import refuses
 from app.fields import Whole, one_of
 from app.parsing import Blueprint
 from app.resources.deliveries import LoggedDeliverySchema, logged_delivery
@@ -24,7 +25,7 @@ from models.deliveries import Delivery, DeliveryAttempt, DeliveryStatus, announc
 from models.operators import operator
 from models.session import database_now, transaction
 from models.settings import settings
-from protocol.errors import Conflict
+from protocol.errors import Conflict, NotFound
 from protocol.webhook import EVENTS
 from tasks.bell import Bell, ring_after_commit
 
@@ -33,14 +34,17 @@ MARGIN_SECONDS = 5.0
 """How much longer than one attempt may take we wait for a worker's result."""
 
 
+@refuses(NotFound("no such path"))
 def require_sandbox() -> None:
     """Guard: outside the sandbox these paths do not exist.
 
-    :raises NotFound: always, outside the sandbox.
+    :raises NoSuchPath: always, outside the sandbox.
     """
     if not settings().sandbox:
-        raise NotFound
+        raise NoSuchPath
 
+
+NO_WEBHOOK = Conflict("register a webhook first: PUT /api/operator/webhook", code="no_webhook")
 
 blueprint = Blueprint("sandbox", __name__, url_prefix="/api/operator", description="Trying out webhooks (sandbox only)")
 blueprint.before_request(require_sandbox)
@@ -89,6 +93,7 @@ class WebhookLogsSchema(Schema):
 class TestWebhook(MethodView):
     """One event."""
 
+    @refuses(NO_WEBHOOK)
     @blueprint.arguments(TestWebhookSchema)
     @blueprint.response(200, TestedSchema)
     def post(self, body: dict[str, str]) -> dict[str, Any]:
@@ -105,6 +110,7 @@ class TestWebhook(MethodView):
 class TestAllWebhooks(MethodView):
     """Every event."""
 
+    @refuses(NO_WEBHOOK)
     @blueprint.response(200, AllTestedSchema)
     def post(self) -> dict[str, Any]:
         """Send yourself a sample of every event there is."""
@@ -136,7 +142,7 @@ def _tested(events: Sequence[str]) -> list[tuple[Delivery, list[DeliveryAttempt]
     with transaction() as session:
         receiver = operator(session, current_operator_id())
         if receiver.webhook_url is None:
-            raise Conflict("register a webhook first: PUT /api/operator/webhook", code="no_webhook")
+            raise Conflict(NO_WEBHOOK.message, code=NO_WEBHOOK.code)
         news = samples(receiver.id, database_now(session))
         ids = [announce_sample(session, event, receiver.id, *news[event]) for event in events]
         ring_after_commit(session, Bell.DELIVERY, ids)

@@ -7,6 +7,7 @@ from flask.views import MethodView
 from sqlalchemy.orm import Session
 
 from app.credentials import current_operator_id, require_operator
+from app.documentation.declared import refuses
 from app.parsing import Blueprint
 from app.resources.tickets import (
     AcceptedTicketsSchema,
@@ -18,7 +19,7 @@ from models.participation import Manifest, Participation, participation
 from models.rounds import Round, hold_round
 from models.session import database_now, transaction
 from models.tickets import add_tickets
-from protocol.errors import Conflict
+from protocol.errors import Conflict, Forbidden, Invalid, NotFound
 from protocol.lifecycle import State
 
 blueprint = Blueprint("operator_tickets", __name__, url_prefix="/api/operator", description="Tickets and manifests")
@@ -43,11 +44,35 @@ def selling(session: Session, round_id: int, operator_id: str) -> tuple[Round, P
 class Tickets(MethodView):
     """Ticket batches."""
 
+    @refuses(
+        NotFound("no such round"),
+        Forbidden("your operator was not invited to this round", code="not_invited"),
+        Conflict("round 7 takes no more tickets or manifests", code="sales_ended"),
+        Conflict("your manifest is in: no tickets can be added to it", code="manifest_submitted"),
+        Conflict(
+            "some tickets are on record with other content; nothing was stored",
+            code="ticket_conflict",
+            details={"ticketIds": ["t-000118"], "count": 1},
+        ),
+        Invalid(
+            "the batch has 1 faults; nothing was stored",
+            code="invalid_tickets",
+            details={
+                "faults": [
+                    {"index": 0, "ticketId": "t-000118", "field": "bonus5", "error": "Must be from 1 to 100."},
+                ]
+            },
+        ),
+    )
     # Documented by the schema, read by the bulk path, which accepts exactly the same.
     @blueprint.doc(requestBody={"required": True, "content": {"application/json": {"schema": TicketBatchSchema}}})
     @blueprint.response(200, AcceptedTicketsSchema)
     def post(self) -> dict[str, Any]:
-        """Submit up to 50,000 tickets. Sending the same tickets again changes nothing and succeeds."""
+        """Submit up to 50,000 tickets. Sending the same tickets again changes nothing and succeeds.
+
+        A batch is stored whole or not at all, and may have 16 MiB. It may be sent gzip-compressed
+        (`Content-Encoding: gzip`); the limit is on what it inflates to.
+        """
         round_id, batch = read_batch(request)
         operator_id = current_operator_id()
         with transaction() as session:

@@ -5,11 +5,18 @@ from typing import Any
 from flask import request
 from flask.views import MethodView
 
+from app.documentation.declared import reads_credential, refuses
 from app.parsing import Blueprint
-from app.resources.applications import ApplicationSchema, ApplicationStatusSchema, AppliedSchema, status_view
+from app.resources.applications import (
+    ApplicationSchema,
+    ApplicationStatusSchema,
+    AppliedSchema,
+    PendingApplicationSchema,
+    status_view,
+)
 from models.applications import application_for_token, apply
 from models.session import transaction
-from protocol.errors import Unauthenticated
+from protocol.errors import Conflict, Unauthenticated
 
 blueprint = Blueprint("public_applications", __name__, url_prefix="/api/public", description="Becoming an operator")
 
@@ -18,6 +25,14 @@ blueprint = Blueprint("public_applications", __name__, url_prefix="/api/public",
 class Apply(MethodView):
     """The application form."""
 
+    @refuses(
+        Conflict(
+            "an application for this e-mail is already pending",
+            code="application_pending",
+            applicationId="app_9d41c07ab2e65f38",
+        ),
+        schema=PendingApplicationSchema,
+    )
     @blueprint.arguments(ApplicationSchema)
     @blueprint.response(201, AppliedSchema)
     def post(self, form: dict[str, str | None]) -> dict[str, Any]:
@@ -48,6 +63,8 @@ class Apply(MethodView):
 class Status(MethodView):
     """What became of an application."""
 
+    @reads_credential("applicationToken")
+    @refuses(Unauthenticated("unknown application or wrong application token"))
     @blueprint.response(200, ApplicationStatusSchema)
     def get(self, application_id: str) -> dict[str, Any]:
         """The status, for whoever holds the application's token (header X-Application-Token)."""

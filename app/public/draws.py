@@ -6,6 +6,7 @@ from flask.views import MethodView
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.documentation.declared import refuses
 from app.parsing import Blueprint, path_number
 from app.read_cache import cached
 from app.resources.draws import (
@@ -28,6 +29,8 @@ from protocol.errors import NotFound
 from protocol.lifecycle import DRAWN_STATES
 from protocol.settlement import prizes_paid
 
+NO_DRAW = NotFound("no such draw, or it has not been drawn yet")
+
 blueprint = Blueprint("public_draws", __name__, url_prefix="/api/public", description="Draws and winners")
 
 
@@ -43,7 +46,7 @@ def public_draw(session: Session, any_id: str) -> Draw:
         .where(Draw.round_id == round_id, Round.state.in_(DRAWN_STATES))
     ).first()
     if found is None:
-        raise NotFound("no such draw, or it has not been drawn yet")
+        raise NotFound(NO_DRAW.message)
     return found
 
 
@@ -52,6 +55,7 @@ def public_draw(session: Session, any_id: str) -> Draw:
 class OneDraw(MethodView):
     """One draw."""
 
+    @refuses(NO_DRAW)
     @blueprint.response(200, DrawSchema)
     def get(self, any_id: str) -> dict[str, Any]:
         """The seed, the numbers and the jackpot of a draw."""
@@ -64,6 +68,7 @@ class OneDraw(MethodView):
 class Winners(MethodView):
     """The winners of a draw."""
 
+    @refuses(NO_DRAW)
     @blueprint.arguments(WinnersQuerySchema, location="query")
     @blueprint.response(200, WinnersSchema)
     def get(self, query: dict[str, int | None], any_id: str) -> dict[str, Any]:
@@ -91,6 +96,7 @@ class Winners(MethodView):
 class SubPrizes(MethodView):
     """What the sub-prizes of a draw pay."""
 
+    @refuses(NO_DRAW)
     @blueprint.arguments(WinnersQuerySchema, location="query")
     @blueprint.response(200, SubPrizesSchema)
     def get(self, query: dict[str, int | None], any_id: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from flask.views import MethodView
 from marshmallow import Schema, fields
 
+from app.documentation.declared import refuses
 from app.fields import Whole, hex_hash, identifier
 from app.parsing import Blueprint, path_number
 from app.read_cache import cached
@@ -45,6 +46,10 @@ class InclusionProofSchema(Schema):
 class InclusionProof(MethodView):
     """A ticket's proof."""
 
+    @refuses(
+        NotFound("no such ticket among those the operator sealed"),
+        Conflict("round 7 is SEALING, nothing is sealed yet", code="not_sealed"),
+    )
     @blueprint.response(200, InclusionProofSchema)
     def get(self, round_id: str, operator_id: str, ticket_id: str) -> dict[str, Any]:
         """Prove that a ticket is among those an operator sealed, from SEALED on.

@@ -5,6 +5,7 @@ from typing import Any
 from flask.views import MethodView
 from marshmallow import Schema, fields
 
+from app.fields import Whole
 from app.parsing import Blueprint
 from app.read_cache import cached
 from app.resources.operators import OperatorDetailSchema, OperatorSchema, public_view, single_view
@@ -20,7 +21,7 @@ class OperatorListSchema(Schema):
     """Every operator, in the order in which they were registered."""
 
     operators = fields.List(fields.Nested(OperatorSchema), required=True)
-    count = fields.Integer(required=True)
+    count = Whole(required=True)
 
 
 @blueprint.route("")

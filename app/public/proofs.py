@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response
 from flask.views import MethodView
 
+from app.documentation.declared import refuses
 from app.parsing import Blueprint, path_number
 from app.read_cache import cached
 from app.resources.proof_shapes import ProofSchema
@@ -16,13 +17,21 @@ from models.participation import participations
 from models.rounds import round_by_id
 from models.session import transaction
 from models.tickets import stream_tickets
-from protocol.errors import Conflict
+from protocol.errors import Conflict, NotFound
 from protocol.lifecycle import DRAWN_STATES
 from protocol.tickets import ticket_line
 
 blueprint = Blueprint("public_proofs", __name__, url_prefix="/api/public/rounds", description="Proofs")
 
 _CHUNK_LINES = 2_000
+_FOREVER = "public, max-age=31536000, immutable"
+_TWO_LINES = "".join(
+    ticket_line(7, "op_5c1f8a90d2b34e76", *ticket).decode() + "\n"
+    for ticket in (
+        ("t-000001", 4_815_162, 342_108, 15_906, 7_421, 318, 42, True),
+        ("t-000002", 901_337, 18, 64_220, 1_203, 77, 9, False),
+    )
+)
 
 
 @blueprint.route("/<round_id>/proof")
@@ -42,7 +51,23 @@ class Proof(MethodView):
 class SealedTickets(MethodView):
     """Sealed tickets."""
 
-    @blueprint.response(200, content_type="application/x-ndjson")
+    @refuses(
+        NotFound("this operator sealed no tickets in this round"),
+        Conflict("the tickets are public once the round is drawn; it is SEALED", code="not_drawn"),
+    )
+    @blueprint.response(
+        200,
+        {"type": "string", "description": "One ticket a line: canonical JSON, sorted by ticket id."},
+        content_type="application/x-ndjson",
+        example=_TWO_LINES,
+        headers={
+            "Content-Encoding": {"description": "Always gzip.", "schema": {"type": "string", "const": "gzip"}},
+            "Cache-Control": {
+                "description": "Sealed tickets never change.",
+                "schema": {"type": "string", "const": _FOREVER},
+            },
+        },
+    )
     def get(self, round_id: str, operator_id: str) -> Response:
         """The sealed tickets of one operator, from DRAWN on: gzip-compressed NDJSON, one ticket a line, sorted by id.
 
@@ -56,7 +81,7 @@ class SealedTickets(MethodView):
                     f"the tickets are public once the round is drawn; it is {row.state.value}",
                     code="not_drawn",
                 )
-        headers = {"Content-Encoding": "gzip", "Cache-Control": "public, max-age=31536000, immutable"}
+        headers = {"Content-Encoding": "gzip", "Cache-Control": _FOREVER}
         body = _compressed(_lines(row.id, operator_id))
         return Response(body, content_type="application/x-ndjson", headers=headers)
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 from flask.views import MethodView
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
+from app.fields import LARGEST_ODDS_RANGE, Count, Micro, Shown, Whole
 from app.parsing import Blueprint
 from app.read_cache import cached
 from models.jackpot import jackpot
@@ -24,19 +25,19 @@ class StatisticsSchema(Schema):
     ``cumulativeTickets``, which the odds follow, those of settled rounds alone.
     """
 
-    totalRounds = fields.Integer(required=True)
-    closedRounds = fields.Integer(required=True)
-    settledRounds = fields.Integer(required=True)
-    failedRounds = fields.Integer(required=True)
-    activeRounds = fields.Integer(required=True)
-    totalOperators = fields.Integer(required=True)
-    activeOperators = fields.Integer(required=True)
-    totalTicketsSold = fields.Integer(required=True)
-    jackpotPool = fields.String(required=True)
-    drawsSinceLastWin = fields.Integer(required=True)
-    currentOddsRange = fields.Integer(required=True)
-    cumulativeTickets = fields.String(required=True)
-    protocolLaunchDate = fields.String(required=True)
+    totalRounds = Whole(required=True)
+    closedRounds = Whole(required=True)
+    settledRounds = Whole(required=True)
+    failedRounds = Whole(required=True)
+    activeRounds = Whole(required=True)
+    totalOperators = Whole(required=True)
+    activeOperators = Whole(required=True)
+    totalTicketsSold = Whole(required=True)
+    jackpotPool = Micro(required=True)
+    drawsSinceLastWin = Whole(required=True)
+    currentOddsRange = Whole(lowest=1, highest=LARGEST_ODDS_RANGE, required=True)
+    cumulativeTickets = Count(required=True)
+    protocolLaunchDate = Shown(required=True)
 
 
 @blueprint.route("/stats")

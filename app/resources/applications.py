@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from flask import url_for
 from marshmallow import Schema, fields
 from marshmallow.validate import Regexp
 
-from app.fields import Filled, Shown, Text, ethereum_address, identifier, one_of
+from app.fields import Filled, Shown, Text, described, ethereum_address, identifier, one_of
 from app.resources.errors import ErrorSchema
 from models.applications import Application, ApplicationStatus
 from models.settings import settings
@@ -50,7 +51,7 @@ class OnboardingSchema(Schema):
     step3 = fields.String(required=True)
     step4 = fields.String(required=True)
     step5 = fields.String(required=True)
-    sdkDocs = fields.String(required=True)
+    sdkDocs = fields.String(**described({"required": True}, format="uri"))
 
 
 class ApplicationStatusSchema(Schema):
@@ -110,6 +111,6 @@ def status_view(row: Application) -> dict[str, Any]:
             "step3": "Register your webhook: PUT /api/operator/webhook.",
             "step4": "Send heartbeats: POST /api/operator/heartbeat.",
             "step5": "Submit tickets and a manifest to your first round: POST /api/operator/tickets.",
-            "sdkDocs": settings().sdk_docs_url,
+            "sdkDocs": settings().sdk_docs_url or url_for("documentation.guide", _external=True),
         }
     return shown

@@ -67,33 +67,33 @@ class WinnersSchema(Schema):
 class BreakdownWinnerSchema(WinnerSchema):
     """A winning ticket in the sub-prize breakdown; unclaimed by ``claimDeadline``, its prize falls back."""
 
-    claimDeadline = fields.String(required=True)
+    claimDeadline = Shown(required=True)
 
 
 class BreakdownTierSchema(Schema):
     """One tier: how many won, what they are paid together (micro-USDC), and a page of them."""
 
-    tier = fields.Integer(required=True)
-    winnerCount = fields.Integer(required=True)
-    totalPayout = fields.String(required=True)
+    tier = Whole(lowest=1, highest=5, required=True)
+    winnerCount = Whole(required=True)
+    totalPayout = Micro(required=True)
     winners = fields.List(fields.Nested(BreakdownWinnerSchema), required=True)
 
 
 class SubPrizesSchema(Schema):
     """The sub-prizes of a draw."""
 
-    drawId = fields.String(required=True)
+    drawId = draw_id_field(required=True)
     tiers = fields.List(fields.Nested(BreakdownTierSchema), required=True)
-    totalWinners = fields.Integer(required=True)
+    totalWinners = Whole(required=True)
 
 
 class HistorySchema(Schema):
     """A page of draws, newest first."""
 
     draws = fields.List(fields.Nested(DrawSummarySchema), required=True)
-    count = fields.Integer(required=True)
-    limit = fields.Integer(required=True)
-    offset = fields.Integer(required=True)
+    count = Whole(required=True)
+    limit = Whole(lowest=1, required=True)
+    offset = Whole(required=True)
 
 
 class WinnersQuerySchema(Schema):

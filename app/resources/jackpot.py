@@ -3,8 +3,10 @@
 from typing import Any
 
 from marshmallow import Schema, fields
+from marshmallow.validate import Regexp
 from sqlalchemy.orm import Session
 
+from app.fields import LARGEST_ODDS_RANGE, Count, Micro, Shown, Usd, Whole, one_of
 from models.jackpot import jackpot
 from models.ledger import POOL, balance
 from models.session import database_now
@@ -16,50 +18,55 @@ from protocol.timestamps import format_timestamp
 MICRO = 1_000_000
 
 
+def odds_in_words(**kwargs: Any) -> fields.String:
+    """A field for odds as people read them: 1 in 10,000,000."""
+    return fields.String(validate=Regexp(r"^1 in [0-9]{1,3}(,[0-9]{3})*\Z"), **kwargs)
+
+
 class JackpotSchema(Schema):
     """The jackpot, micro-USDC. ``nextDrawTime`` and ``nextDrawRoundId`` are null while no round is on."""
 
-    jackpot = fields.String(required=True)
-    drawsSinceLastWin = fields.Integer(required=True)
-    lastWinRoundId = fields.Integer(required=True, allow_none=True)
-    cumulativeTickets = fields.String(required=True)
-    currentOddsRange = fields.Integer(required=True)
-    nextDrawTime = fields.String(required=True, allow_none=True)
-    nextDrawRoundId = fields.Integer(required=True, allow_none=True)
-    ticketPrice = fields.Integer(required=True)
-    updatedAt = fields.String(required=True)
+    jackpot = Micro(required=True)
+    drawsSinceLastWin = Whole(required=True)
+    lastWinRoundId = Whole(lowest=1, required=True, allow_none=True)
+    cumulativeTickets = Count(required=True)
+    currentOddsRange = Whole(lowest=1, highest=LARGEST_ODDS_RANGE, required=True)
+    nextDrawTime = Shown(required=True, allow_none=True)
+    nextDrawRoundId = Whole(lowest=1, required=True, allow_none=True)
+    ticketPrice = Whole(lowest=1, required=True)
+    updatedAt = Shown(required=True)
 
 
 class JackpotCounterSchema(Schema):
     """The jackpot for a page's counter: amounts in USD with two decimals."""
 
-    jackpot = fields.String(required=True)
-    currency = fields.String(required=True)
-    drawsSinceLastWin = fields.Integer(required=True)
-    nextDrawTime = fields.String(required=True, allow_none=True)
-    ticketPrice = fields.String(required=True)
-    currentOdds = fields.String(required=True)
+    jackpot = Usd(required=True)
+    currency = one_of(["USD"], required=True)
+    drawsSinceLastWin = Whole(required=True)
+    nextDrawTime = Shown(required=True, allow_none=True)
+    ticketPrice = Usd(required=True)
+    currentOdds = odds_in_words(required=True)
 
 
 class MilestoneSchema(Schema):
     """A step of the odds ladder."""
 
-    cumulativeTickets = fields.String(required=True)
-    oddsRange = fields.Integer(required=True)
+    cumulativeTickets = Count(required=True)
+    oddsRange = Whole(lowest=1, highest=LARGEST_ODDS_RANGE, required=True)
 
 
 class NextMilestoneSchema(MilestoneSchema):
     """The step ahead, and how many tickets are left until it is reached."""
 
-    ticketsRemaining = fields.String(required=True)
+    ticketsRemaining = Count(required=True)
 
 
 class OddsSchema(Schema):
     """The odds of the jackpot. ``nextMilestone`` is null on the last step of the ladder."""
 
-    currentOddsRange = fields.Integer(required=True)
-    currentOdds = fields.String(required=True)
-    cumulativeTickets = fields.String(required=True)
+    currentOddsRange = Whole(lowest=1, highest=LARGEST_ODDS_RANGE, required=True)
+    currentOdds = odds_in_words(required=True)
+    cumulativeTickets = Count(required=True)
     currentMilestone = fields.Nested(MilestoneSchema, required=True)
     nextMilestone = fields.Nested(NextMilestoneSchema, required=True, allow_none=True)
 

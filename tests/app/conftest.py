@@ -20,8 +20,11 @@ from tests.app.ops import Shell
 @pytest.fixture
 def application(house: None) -> Flask:
     from app import create_app
+    from tests.app.conformance import CheckedClient
 
-    return create_app()
+    app = create_app()
+    app.test_client_class = CheckedClient
+    return app
 
 
 @pytest.fixture

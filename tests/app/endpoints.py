@@ -145,8 +145,10 @@ IDS: dict[str, str] = {
 
 
 def endpoints(application: Flask) -> Iterator[Endpoint]:
-    """Every method of every path, in the order of the URL map."""
+    """Every method of every path of the API, in the order of the URL map. Its documentation is about it, not in it."""
     for rule in application.url_map.iter_rules():
+        if rule.endpoint.startswith("documentation."):
+            continue
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
             yield Endpoint(method, str(rule))
 

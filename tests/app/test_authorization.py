@@ -65,6 +65,12 @@ REVIEWER, TREASURER, ONCALL = AdminRole.REVIEWER, AdminRole.TREASURER, AdminRole
 
 MAY: dict[tuple[str, str], Door] = {
     ("GET", "/health"): ANYBODY,
+    ("GET", "/openapi.json"): ANYBODY,
+    ("GET", "/docs"): ANYBODY,
+    ("GET", "/docs/guide"): ANYBODY,
+    ("GET", "/docs/protocol"): ANYBODY,
+    ("GET", "/docs/style.css"): ANYBODY,
+    ("GET", "/docs/icon.svg"): ANYBODY,
     ("GET", "/health/ready"): ANYBODY,
     ("GET", "/api/public/rounds"): ANYBODY,
     ("GET", "/api/public/rounds/<round_id>"): ANYBODY,
@@ -114,6 +120,9 @@ MAY: dict[tuple[str, str], Door] = {
     ("POST", "/api/admin/queues/<name>/pause"): admin(ONCALL),
     ("POST", "/api/admin/queues/<name>/resume"): admin(ONCALL),
     ("POST", "/api/admin/operators/<operator_id>/deposits"): admin(TREASURER),
+    ("GET", "/api/admin/ledger"): admin(TREASURER),
+    ("GET", "/api/admin/ledger/accounts"): admin(TREASURER),
+    ("GET", "/api/admin/audit"): admin(),
     ("POST", "/api/admin/rounds"): admin(ONCALL),
     ("GET", "/api/admin/rounds/<round_id>"): admin(ONCALL),
     ("POST", "/api/admin/rounds/<round_id>/fail"): admin(ONCALL),

@@ -1,4 +1,4 @@
-"""``flask ops``: every group of commands is listed on this page."""
+"""``flask ops``: every command and group of commands is listed on this page."""
 
 from app.ops.admin_keys import admin_key
 from app.ops.applications import applications
@@ -9,6 +9,7 @@ from app.ops.ledger import ledger
 from app.ops.operators import operators
 from app.ops.queues import queues
 from app.ops.rounds import rounds
+from app.ops.secrets import reencrypt_secrets
 
 ops = OpsGroup(
     "ops",
@@ -28,5 +29,5 @@ ops = OpsGroup(
                 2 used wrongly, 3 database or Redis down or not migrated.
     """,
 )
-for group in (queues, deliveries, rounds, operators, applications, ledger, audit, admin_key):
-    ops.add_command(group)
+for command in (queues, deliveries, rounds, operators, applications, ledger, audit, admin_key, reencrypt_secrets):
+    ops.add_command(command)

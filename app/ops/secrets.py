@@ -6,6 +6,7 @@ from dataclasses import asdict
 import click
 from flask.cli import with_appcontext
 
+from app.ops.asking import actor_option, dry_run_option
 from models.audit import record
 from models.reencryption import reencrypt
 from models.session import transaction
@@ -13,10 +14,11 @@ from models.settings import SettingsError
 
 
 @click.command("reencrypt")
-@click.option("--dry-run", is_flag=True, help="Count only; change nothing.")
+@actor_option
+@dry_run_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @with_appcontext
-def reencrypt_secrets(dry_run: bool, as_json: bool) -> None:
+def reencrypt_secrets(actor: str, dry_run: bool, as_json: bool) -> None:
     """Write every stored secret anew with the newest of ENCRYPTION_KEYS.
 
     Put the new key in front of the old ones, restart every process, run this, and then the old keys can be removed.
@@ -29,7 +31,7 @@ def reencrypt_secrets(dry_run: bool, as_json: bool) -> None:
     outdated = sum(each.outdated for each in done)
     if not dry_run and outdated:
         with transaction() as session:
-            record(session, "command line", "secrets.reencrypt", "ENCRYPTION_KEYS", rewritten=outdated)
+            record(session, actor, "secrets.reencrypt", "ENCRYPTION_KEYS", rewritten=outdated)
     if as_json:
         click.echo(json.dumps({"dryRun": dry_run, "secrets": [asdict(each) for each in done]}))
         return

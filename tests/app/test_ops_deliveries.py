@@ -11,11 +11,14 @@ import time
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import text
 
+from models.session import transaction
 from tests.app.conftest import Caller
 from tests.app.ops import Shell
 from tests.app.test_admin_deliveries import deliveries
 from tests.factories import an_operator, rows, some_operators
+from tests.polling import until
 
 AGAIN = ("deliveries", "requeue-matching", "--reason", "outage over")
 
@@ -105,6 +108,37 @@ def test_on_a_terminal_it_asks_and_shows_how_far_it_is(shell: Shell, typed: byte
     assert ended == ends, seen
     assert ("2/2" in seen) == (ends == 0)
     assert rows("SELECT DISTINCT status FROM deliveries") == [(status,)]
+
+
+def test_killed_in_the_middle_what_was_done_is_on_record_and_the_rest_is_done_by_the_next(shell: Shell) -> None:
+    an_operator("a")
+    with transaction() as session:
+        session.execute(
+            text(
+                "INSERT INTO deliveries (id, operator_id, event, body, status, attempts, finished_at) "
+                "SELECT gen_random_uuid(), 'op_a', 'round.drawn', '', 'failed', 3, now() FROM generate_series(1, 12000)"
+            )
+        )
+    before = connections()
+    command = [sys.executable, "-m", "flask", "--app", "app", "ops", *AGAIN, "--yes"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until(pending, within=60, what="a first batch")
+        process.kill()
+    # The server may still be at what the dead process sent last.
+    until(lambda: connections() <= before, what="the dead process's connection to end")
+    first = pending()
+    assert rows("SELECT sum((details->>'requeued')::int) FROM audit_log") == [(first,)]
+    assert shell.json(*AGAIN, "--yes") == {"matched": 12_000 - first, "requeued": 12_000 - first, "dryRun": False}
+    assert rows("SELECT count(*) FROM deliveries WHERE attempts_before = 3 AND status = 'pending'") == [(12_000,)]
+    assert rows("SELECT sum((details->>'requeued')::int) FROM audit_log") == [(12_000,)]
+
+
+def connections() -> int:
+    return int(rows("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")[0][0])
+
+
+def pending() -> int:
+    return int(rows("SELECT count(*) FROM deliveries WHERE status = 'pending'")[0][0])
 
 
 def at_a_terminal(typed: bytes, *words: str) -> tuple[int, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import click
 import pytest
 from flask import Flask
 from sqlalchemy import text
@@ -62,9 +63,10 @@ def test_a_database_that_is_away_ends_with_3(shell: Shell, monkeypatch: pytest.M
 
 
 def test_every_command_and_option_says_what_it_is_for(application: Flask) -> None:
-    groups = [ops.commands[name] for name in ops.commands]
-    commands = [command for group in groups for command in group.commands.values()]  # type: ignore[attr-defined]
-    assert len(commands) >= 24
+    groups = [one for one in ops.commands.values() if isinstance(one, click.Group)]
+    commands = [one for one in ops.commands.values() if one not in groups]
+    commands += [command for group in groups for command in group.commands.values()]
+    assert len(commands) >= 25
     for command in (*groups, *commands):
         assert command.help, command.name
     for command in commands:

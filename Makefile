@@ -19,7 +19,7 @@ SHELL := /bin/sh
 
 .PHONY: help
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -44,11 +44,17 @@ run: $(READY) ## Run the coordinator here, sandbox mode (PORT, DATA_DIR); Ctrl-C
 
 .PHONY: test
 test: $(READY) ## Run all tests but the long ones (PYTEST_ARGS)
-	$(BIN)/python -m pytest -m "not chaos" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not chaos and not edge" $(PYTEST_ARGS)
 
 .PHONY: chaos
 chaos: $(READY) ## Run the fault suite (SEEDS=n for more)
 	CHAOS_SEEDS=$(SEEDS) $(BIN)/python -m pytest -m chaos tests/chaos
+
+.PHONY: test-edge
+test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coordinator (needs nginx-light)
+	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null \
+		|| { echo "nginx is needed for this. On Debian: apt-get install nginx-light" >&2; exit 1; }
+	$(BIN)/python -m pytest -m edge tests/edge
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models

@@ -5,20 +5,57 @@ is read; nobody can forget it for one endpoint.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from flask import g, request
+from flask import current_app, g, request
 
 from app.documentation.declared import for_roles, reads_credential, refuses
 from app.tokens import operator_of_access_token
 from models.credentials import AdminKey, AdminRole, admin_of_key, key_in_force, operator_of_api_key
 from models.operators import Operator
 from models.session import transaction
-from protocol.errors import Forbidden, Unauthenticated
+from protocol.errors import Forbidden, LotteryError, Unauthenticated
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_GUARDS: set[Callable[[], None]] = set()
+
+
+def guard(check: Callable[[], None]) -> Callable[[], None]:
+    """A guard that makes up its mind once a request.
+
+    It is asked twice: by ``ask_guards``, so that the request is counted against the right key (``app.limits``), and at
+    the blueprint's door, where a refusal ends the request. ``check`` notes a genuine key in ``g.verified_key`` before
+    it looks at what the key may do: a suspended operator's requests are still counted as that key's.
+    """
+
+    @wraps(check)
+    def once() -> None:
+        verdicts: dict[Callable[[], None], LotteryError | None] = g.setdefault("verdicts", {})
+        if once not in verdicts:
+            try:
+                check()
+                verdicts[once] = None
+            except LotteryError as refusal:
+                verdicts[once] = refusal
+        verdict = verdicts[once]
+        if verdict is not None:
+            raise verdict
+
+    _GUARDS.add(once)
+    return once
+
+
+def ask_guards() -> None:
+    """Let the guards of the request's blueprint find out who asks; whom they refuse is refused at the door."""
+    for name in request.blueprints:
+        for before in current_app.before_request_funcs.get(name, ()):
+            if before in _GUARDS:
+                with suppress(LotteryError):
+                    before()
 
 
 @reads_credential("operatorKey", "accessToken")
@@ -27,6 +64,7 @@ T = TypeVar("T")
     Unauthenticated("the access token is invalid or expired", code="invalid_token"),
     Forbidden("the operator is suspended", code="suspended"),
 )
+@guard
 def require_operator() -> None:
     """Guard of an operator blueprint: lets an active operator in, as ``current_operator_id()``.
 
@@ -37,13 +75,14 @@ def require_operator() -> None:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     with transaction() as session:
         if key is not None:
-            operator_id, _ = operator_of_api_key(session, key)
+            operator_id, key_id = operator_of_api_key(session, key)
         elif scheme.lower() == "bearer" and token:
             operator_id, key_id = operator_of_access_token(token.strip())
             if not key_in_force(session, operator_id, key_id):
                 raise Unauthenticated("the API key behind this access token has ended", code="invalid_token")
         else:
             raise Unauthenticated("send an API key (X-Service-Key) or an access token (Authorization: Bearer)")
+        g.verified_key = f"key:{key_id}"
         row = session.get(Operator, operator_id)
         if row is None:
             raise Unauthenticated("unknown operator")
@@ -59,6 +98,7 @@ def current_operator_id() -> str:
 
 @reads_credential("adminKey")
 @refuses(Unauthenticated("unknown or revoked admin key"))
+@guard
 def require_admin() -> None:
     """Guard of an admin blueprint: lets any admin in; ``role_required`` says which endpoints it may use.
 
@@ -69,6 +109,7 @@ def require_admin() -> None:
         raise Unauthenticated("send an admin key (X-Service-Admin-Key)")
     with transaction() as session:
         g.admin = admin_of_key(session, key)
+    g.verified_key = f"admin:{g.admin.id}"
 
 
 def role_required(*roles: AdminRole) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -44,12 +44,14 @@ _CODES = {
     405: "method_not_allowed",
     413: "too_large",
     415: "unsupported_media_type",
+    429: "rate_limited",
 }
 _MESSAGES = {
     404: "no such path",
     405: "this path does not take that method",
     413: "the request body is too large",
     415: "send JSON with Content-Type: application/json",
+    429: "too many requests; wait as many seconds as Retry-After says",
 }
 
 

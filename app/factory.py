@@ -5,7 +5,7 @@ The one rule kept here: everything that is registered is listed on this page.
 
 from flask import Flask
 
-from app import auth, cross_origin, errors, health, read_cache
+from app import auth, cross_origin, errors, health, limits, read_cache, unread
 from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
@@ -76,6 +76,8 @@ def create_app() -> Flask:
     app.register_blueprint(documentation)
     errors.register(app)
     cross_origin.register(app)
+    limits.register(app)
+    unread.register(app)
     read_cache.register(app)
     app.cli.add_command(ops)
     return app

@@ -24,9 +24,8 @@ from app.documentation.examples import Composer
 from app.documentation.parameters import IF_NONE_MATCH, path_id, query_documented
 from app.documentation.prose import CREDENTIALS, INFO, SERVERS, plain, summary_and_rest, who_may
 from app.documentation.responses import (
-    CACHE_HEADERS,
-    HEADERS,
     cache_headers,
+    described_headers,
     error_responses,
     share,
     standing_headers,
@@ -34,6 +33,7 @@ from app.documentation.responses import (
 )
 from app.documentation.told import webhooks
 from app.fields import OneKindOf
+from app.limits import counts
 from app.read_cache import freshness
 from app.resources.errors import ErrorSchema
 from protocol.errors import NotFound
@@ -115,7 +115,7 @@ class OpenApi:
             "components": {
                 "schemas": schemas,
                 "responses": shared,
-                "headers": HEADERS | CACHE_HEADERS,
+                "headers": described_headers(),
                 "securitySchemes": CREDENTIALS,
             },
         }
@@ -149,6 +149,7 @@ class OpenApi:
                     declared,
                     needed=self._needed(body) if body else None,
                     with_engines=needs_engines(function),
+                    with_limits=counts(rule.endpoint),
                     reference=self._reference,
                 ),
             },

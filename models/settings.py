@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from environs import Env, EnvError
-from marshmallow.validate import Range
+from marshmallow.validate import OneOf, Range, Regexp
 
 from protocol.errors import LotteryError
 
@@ -63,6 +63,10 @@ class Settings:
     webhook_timeout_seconds: float
     webhook_base_seconds: float
     webhook_attempts: int
+    rate_limit_public: str
+    rate_limit_authenticated: str
+    rate_limit_reset: str
+    trusted_hops: int
 
 
 def sqlalchemy_url(url: str) -> str:
@@ -110,6 +114,7 @@ def _read(env: Env) -> Settings:
     bps = Range(min=0, max=10_000)
     positive = Range(min=0, min_inclusive=False)
     not_negative = Range(min=0)
+    requests_per_time = Regexp(r"^[1-9][0-9]{0,8}/(second|minute|hour|day)\Z")
     keys = tuple(key.strip() for key in env.list("ENCRYPTION_KEYS", [], subcast=str) if key.strip())
     if not keys:
         raise SettingsError(_ENCRYPTION_KEYS_HELP)
@@ -143,6 +148,10 @@ def _read(env: Env) -> Settings:
         webhook_timeout_seconds=env.float("WEBHOOK_TIMEOUT_SECONDS", 30.0, validate=positive),
         webhook_base_seconds=env.float("WEBHOOK_BASE_SECONDS", 0.1 if sandbox else 30.0, validate=positive),
         webhook_attempts=env.int("WEBHOOK_ATTEMPTS", 3, validate=Range(min=1)),
+        rate_limit_public=env.str("RATE_LIMIT_PUBLIC", "60/minute", validate=requests_per_time),
+        rate_limit_authenticated=env.str("RATE_LIMIT_AUTHENTICATED", "120/minute", validate=requests_per_time),
+        rate_limit_reset=env.str("RATE_LIMIT_RESET", "unix", validate=OneOf(["unix", "seconds"])),
+        trusted_hops=env.int("TRUSTED_HOPS", 0, validate=not_negative),
     )
 
 

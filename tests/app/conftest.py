@@ -25,6 +25,22 @@ def application(house: None) -> Flask:
     return app
 
 
+@pytest.fixture
+def app_with(house: None, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., FlaskClient]:
+    """A client of an application with these settings; its rate limits are 3 and 5 an hour unless named."""
+    from app import create_app
+    from models.settings import settings
+
+    def make(**changes: str) -> FlaskClient:
+        small = {"RATE_LIMIT_PUBLIC": "3/hour", "RATE_LIMIT_AUTHENTICATED": "5/hour"}
+        for name, value in (small | changes).items():
+            monkeypatch.setenv(name, value)
+        settings.cache_clear()
+        return create_app().test_client()
+
+    return make
+
+
 @dataclass
 class Caller:
     """Somebody with credentials (or none) and a client."""

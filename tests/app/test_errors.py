@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 
 import pytest
@@ -158,3 +159,21 @@ def test_what_nobody_expected_is_a_plain_500(
     answer = anybody.get("/boom")
     assert assert_error(answer, 500, "internal")["error"] == "something went wrong on our side"
     assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/api/operator/tickets", 401), ("/api/auth/refresh", 413), ("/api/public/jackpot", 405), ("/nothing", 404)],
+)
+def test_a_refusal_waits_for_the_whole_body(anybody: Caller, path: str, status: int) -> None:
+    body = io.BytesIO(b" " * 3_000_000)
+    answer = anybody.post(path, input_stream=body, content_type="application/json", content_length=3_000_000)
+    assert_error(answer, status)
+    assert body.tell() == 3_000_000
+
+
+def test_a_body_beyond_all_measure_is_not_waited_for(anybody: Caller) -> None:
+    body = io.BytesIO(b" " * 17_000_000)
+    answer = anybody.post("/nothing", input_stream=body, content_type="application/json", content_length=17_000_000)
+    assert_error(answer, 404)
+    assert body.tell() == 0

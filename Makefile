@@ -6,6 +6,9 @@
 PYTHON ?= python3
 # Chaos: how many seeds, hence how many different orders of faults.
 SEEDS ?= 3
+# Fuzzing: for how long, and the seed of a run to replay (printed by every run).
+FUZZ_MINUTES ?= 10
+SEED ?=
 PYTEST_ARGS ?= -n 2
 
 VENV := .venv
@@ -55,6 +58,10 @@ test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coor
 	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null \
 		|| { echo "nginx is needed for this. On Debian: apt-get install nginx-light" >&2; exit 1; }
 	$(BIN)/python -m pytest -m edge tests/edge
+
+.PHONY: fuzz
+fuzz: $(READY) ## Send the running service what its published document allows, and what not (FUZZ_MINUTES, SEED)
+	@FUZZ_MINUTES=$(FUZZ_MINUTES) SEED=$(SEED) $(BIN)/python -m tests.fuzz
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models

@@ -5,11 +5,12 @@ The one rule kept here: everything that is registered is listed on this page.
 
 from flask import Flask
 
-from app import auth, cross_origin, errors, health, limits, read_cache, unread
+from app import auth, cross_origin, errors, health, limits, private, read_cache, unread
 from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
 from app.admin import queues as admin_queues
+from app.admin import records as admin_records
 from app.admin import rounds as admin_rounds
 from app.documentation.pages import documentation
 from app.openapi import Collector
@@ -49,6 +50,7 @@ BLUEPRINTS = (
     admin_rounds.blueprint,
     admin_deliveries.blueprint,
     admin_queues.blueprint,
+    admin_records.blueprint,
     health.blueprint,
 )
 
@@ -76,8 +78,10 @@ def create_app() -> Flask:
     app.register_blueprint(documentation)
     errors.register(app)
     cross_origin.register(app)
-    limits.register(app)
+    private.register(app)
+    count_public = limits.register(app)
     unread.register(app)
-    read_cache.register(app)
+    read_cache.register(app, count_public)
+    limits.trust_proxies(app)
     app.cli.add_command(ops)
     return app

@@ -9,14 +9,17 @@ its own memory, and Redis is asked again after pauses of 1, 2, 4 … 32 seconds.
 
 import logging
 import time
+from collections.abc import Callable
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from math import ceil
+from typing import Any
 
 from flask import Flask, Response, g, request
 from flask_limiter import Limiter
 from limits import parse
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 from redis.retry import Retry
 from werkzeug.middleware.proxy_fix import ProxyFix
 
@@ -24,17 +27,29 @@ from app.credentials import ask_guards
 from app.limit_counts import COUNTING
 from models.settings import settings
 
+CountPublic = Callable[[dict[str, Any]], list[tuple[str, str]] | None]
+"""Counts a request (its WSGI environment) against its address, and gives the three headers of its answer.
+
+Should the request get to the application after all, it is not counted again. None: it is not counted, the application
+has to see it, because it is one too many or because Redis does not answer.
+"""
+
+_COUNTED = "coordinator.counted"
+
+# What the limiter calls the scope of a limit that all paths share.
+_SCOPE = "global"
+
 _UNCOUNTED = {"health.Health", "health.Ready"}
 
 # Redis answers within a millisecond or is treated as down. No request waits for it longer than this, once a pause.
 _PATIENCE_SECONDS = 0.25
 
 
-def register(app: Flask) -> None:
-    """Count every request of the application, and say on every answer what is left."""
-    hops = settings().trusted_hops
-    if hops:
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=0)  # type: ignore[method-assign]
+def register(app: Flask) -> CountPublic:
+    """Count every request of the application, and say on every answer what is left.
+
+    Returns what counts those that never get as far as the application.
+    """
     # The limiter notes every refusal at INFO, with the client's address; a flood would be one of log lines, too.
     logging.getLogger("flask-limiter").setLevel(logging.WARNING)
     limiter = Limiter(
@@ -60,6 +75,35 @@ def register(app: Flask) -> None:
     app.before_request(ask_guards)
     limiter.init_app(app)
     app.after_request(partial(_announce, limiter))
+    return _public_counter(limiter)
+
+
+def trust_proxies(app: Flask) -> None:
+    """Take the client's address from so many trusted hops, for all that is inside of this."""
+    hops = settings().trusted_hops
+    if hops:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=0)  # type: ignore[method-assign]
+
+
+def _public_counter(limiter: Limiter) -> CountPublic:
+    limit, in_redis = parse(settings().rate_limit_public), limiter.limiter
+
+    def count(environ: dict[str, Any]) -> list[tuple[str, str]] | None:
+        # While Redis is down the limiter itself has to see the requests: it is what asks Redis again.
+        if limiter.limiter is not in_redis:
+            return None
+        whose = (f"ip:{client_network(environ.get('REMOTE_ADDR'))}", _SCOPE)
+        try:
+            allowed = in_redis.hit(limit, *whose)
+            end, remaining = in_redis.get_window_stats(limit, *whose)
+        except RedisError:
+            return None
+        if not allowed:
+            return None
+        headers = environ[_COUNTED] = _headers(limit.amount, remaining, ceil(end))
+        return headers
+
+    return count
 
 
 def counts(endpoint: str | None) -> bool:
@@ -68,7 +112,7 @@ def counts(endpoint: str | None) -> bool:
 
 
 def _is_uncounted() -> bool:
-    return not counts(request.endpoint)
+    return not counts(request.endpoint) or _COUNTED in request.environ
 
 
 def _client() -> str:
@@ -96,6 +140,9 @@ def client_network(address: str | None) -> str:
 
 
 def _announce(limiter: Limiter, response: Response) -> Response:
+    if _COUNTED in request.environ:
+        response.headers.extend(request.environ[_COUNTED])
+        return response
     now = time.time()
     counted = limiter.current_limit
     if counted is None:
@@ -107,8 +154,14 @@ def _announce(limiter: Limiter, response: Response) -> Response:
         reset = ceil(end)
         if counted.breached:
             response.headers["Retry-After"] = str(max(1, reset - int(now)))
-    in_seconds = settings().rate_limit_reset == "seconds"
-    response.headers["X-RateLimit-Limit"] = str(amount)
-    response.headers["X-RateLimit-Remaining"] = str(remaining)
-    response.headers["X-RateLimit-Reset"] = str(max(0, reset - int(now)) if in_seconds else reset)
+    response.headers.extend(_headers(amount, remaining, reset))
     return response
+
+
+def _headers(amount: int, remaining: int, reset: int) -> list[tuple[str, str]]:
+    shown = max(0, reset - int(time.time())) if settings().rate_limit_reset == "seconds" else reset
+    return [
+        ("X-RateLimit-Limit", str(amount)),
+        ("X-RateLimit-Remaining", str(remaining)),
+        ("X-RateLimit-Reset", str(shown)),
+    ]

@@ -34,6 +34,7 @@ from app.documentation.responses import (
 from app.documentation.told import webhooks
 from app.fields import OneKindOf
 from app.limits import counts
+from app.private import is_private
 from app.read_cache import freshness
 from app.resources.errors import ErrorSchema
 from protocol.errors import NotFound
@@ -144,7 +145,7 @@ class OpenApi:
             **({"parameters": parameters} if parameters else {}),
             **({"requestBody": self._asked(body)} if body else {}),
             "responses": {
-                **self._successes(operation, cached),
+                **self._successes(operation, cached, is_private(rule.rule)),
                 **error_responses(
                     declared,
                     needed=self._needed(body) if body else None,
@@ -172,12 +173,15 @@ class OpenApi:
         described = self._schemas()[name]
         return next((field for field in described["properties"] if field in described.get("required", ())), "")
 
-    def _successes(self, operation: dict[str, Any], cached: bool) -> dict[str, Any]:
+    def _successes(self, operation: dict[str, Any], cached: bool, private: bool) -> dict[str, Any]:
         good = {
             str(status): self._success(answer)
             for status, answer in operation["responses"].items()
             if str(status).startswith("2")
         }
+        if private:
+            for answer in good.values():
+                answer["headers"]["Cache-Control"] = cache_headers()["Cache-Control"]
         if cached:
             for answer in good.values():
                 answer["headers"] |= cache_headers()

@@ -5,16 +5,24 @@ the answer was made, and only then takes it from memory (docs/decisions/0005). T
 that is published as cacheable may be ``fresh_for`` seconds old.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, request
+from werkzeug.http import parse_etags
 
+from app.limits import CountPublic
 from models.snapshot import current_snapshot
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 MOST_BYTES = 64 * 1024 * 1024
 """What a process keeps at the most."""
@@ -25,18 +33,26 @@ LARGEST_BYTES = 1024 * 1024
 _OVERHEAD_BYTES = 1_000
 """What keeping an answer takes beside its body, roughly."""
 
-_Key = tuple[str, bytes]
+_Key = tuple[str, str]
 """Path and query."""
+
+_OF_A_BODY = ("Content-Type", "Content-Length")
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """An answer, what was visible when it was made, and until when nobody need ask."""
+    """An answer (200), what was visible when it was made, and until when nobody need ask."""
 
     snapshot: str
     fresh_until: float
+    fresh_for: int
     body: bytes
-    etag: str
+    headers: tuple[tuple[str, str], ...]
+
+    @property
+    def etag(self) -> str:
+        """Without its quotation marks."""
+        return next(value for name, value in self.headers if name == "ETag").strip('"')
 
 
 class _Memory:
@@ -74,6 +90,8 @@ def _weight(kept: _Kept) -> int:
 
 
 _CACHED = "_cached_read"
+_TO_KEEP = "coordinator.to_keep"
+_ASKED = "coordinator.snapshot"
 
 
 def cached(fresh_for: int = 0) -> Callable[[type], type]:
@@ -95,48 +113,93 @@ def freshness(view: object) -> int | None:
     return fresh_for
 
 
-def register(app: Flask) -> None:
-    """Keep and give the answers of marked views. After the limiter: an answer from memory counts, too."""
-    memory = _Memory(MOST_BYTES)
-    app.before_request(lambda: _given_again(app, memory))
-    app.after_request(lambda response: _kept(memory, response))
+def register(app: Flask, count: CountPublic) -> None:
+    """Keep the answers of marked views, and give them again before the application sees the request."""
+    app.before_request(_note_snapshot)
+    app.after_request(_label)
+    app.wsgi_app = _FromMemory(app.wsgi_app, count)  # type: ignore[method-assign]
 
 
-def _given_again(app: Flask, memory: _Memory) -> Response | None:
-    view = getattr(app.view_functions.get(request.endpoint or ""), "view_class", None)
+def _note_snapshot() -> None:
+    view = getattr(current_app.view_functions.get(request.endpoint or ""), "view_class", None)
     fresh_for = freshness(view)
-    if fresh_for is None or request.method not in ("GET", "HEAD"):
-        return None
-    kept = memory.get((request.path, request.query_string))
-    if kept is not None and time.monotonic() < kept.fresh_until:
-        return _answer(kept, fresh_for)
-    snapshot = current_snapshot()
-    if snapshot is None:
-        return None
-    if kept is not None and kept.snapshot == snapshot:
-        return _answer(kept, fresh_for)
-    g.to_keep = (snapshot, fresh_for)
-    return None
+    if fresh_for is not None and request.method in ("GET", "HEAD"):
+        snapshot = request.environ[_ASKED] if _ASKED in request.environ else current_snapshot()
+        if snapshot is not None:
+            request.environ[_TO_KEEP] = (snapshot, fresh_for)
 
 
-def _answer(kept: _Kept, fresh_for: int) -> Response:
-    return _labelled(Response(kept.body, content_type="application/json"), kept.etag, fresh_for)
-
-
-def _labelled(response: Response, etag: str, fresh_for: int) -> Response:
-    response.set_etag(etag)
+def _label(response: Response) -> Response:
+    to_keep: tuple[str, int] | None = request.environ.get(_TO_KEEP)
+    if to_keep is None or response.status_code != 200:
+        request.environ.pop(_TO_KEEP, None)
+        return response
+    fresh_for = to_keep[1]
+    response.set_etag(sha256(response.get_data()).hexdigest()[:32])
     response.headers["Cache-Control"] = f"public, max-age={fresh_for}" if fresh_for else "public, no-cache"
-    response.make_conditional(request)
     return response
 
 
-def _kept(memory: _Memory, response: Response) -> Response:
-    to_keep: tuple[str, int] | None = g.pop("to_keep", None)
-    if to_keep is None or response.status_code != 200:
-        return response
-    snapshot, fresh_for = to_keep
-    body = response.get_data()
-    kept = _Kept(snapshot, time.monotonic() + fresh_for, body, sha256(body).hexdigest()[:32])
-    if len(body) <= LARGEST_BYTES:
-        memory.put((request.path, request.query_string), kept)
-    return _labelled(response, kept.etag, fresh_for)
+class _FromMemory:
+    """The outermost part: what is in memory needs nothing of the application but the count of its limits."""
+
+    def __init__(self, application: WSGIApplication, count: CountPublic) -> None:
+        self._application = application
+        self._count = count
+        self._memory = _Memory(MOST_BYTES)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        key = (environ.get("PATH_INFO", ""), environ.get("QUERY_STRING", ""))
+        kept = self._memory.get(key) if environ["REQUEST_METHOD"] in ("GET", "HEAD") else None
+        # Counted first: a client that has used up its budget does not get as far as the database.
+        counted = self._count(environ) if kept is not None else None
+        if kept is not None and counted is not None and self._still_true(key, kept, environ):
+            return _give(kept, counted, environ, start_response)
+        return self._ask(key, environ, start_response)
+
+    def _still_true(self, key: _Key, kept: _Kept, environ: WSGIEnvironment) -> bool:
+        if time.monotonic() < kept.fresh_until:
+            return True
+        environ[_ASKED] = current_snapshot()
+        if environ[_ASKED] != kept.snapshot:
+            return False
+        if kept.fresh_for:
+            self._memory.put(key, replace(kept, fresh_until=time.monotonic() + kept.fresh_for))
+        return True
+
+    def _ask(self, key: _Key, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        begun: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def begin(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
+            if _TO_KEEP not in environ:
+                return start_response(status, headers, exc_info)
+            begun.append((status, headers))
+            return lambda _: None
+
+        body = self._application(environ, begin)
+        if not begun:
+            return body
+        try:
+            whole = b"".join(body)
+        finally:
+            # The application's own end of the request hangs on this.
+            if hasattr(body, "close"):
+                body.close()
+        counted = [header for header in begun[0][1] if header[0].startswith("X-RateLimit-")]
+        headers = tuple(header for header in begun[0][1] if header not in counted)
+        snapshot, fresh_for = environ[_TO_KEEP]
+        kept = _Kept(snapshot, time.monotonic() + fresh_for, fresh_for, whole, headers)
+        if environ["REQUEST_METHOD"] == "GET" and len(whole) <= LARGEST_BYTES:
+            self._memory.put(key, kept)
+        return _give(kept, counted, environ, start_response)
+
+
+def _give(
+    kept: _Kept, counted: list[tuple[str, str]], environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    known = environ.get("HTTP_IF_NONE_MATCH")
+    if known is not None and parse_etags(known).contains_weak(kept.etag):
+        start_response("304 NOT MODIFIED", [h for h in kept.headers if h[0] not in _OF_A_BODY] + counted)
+        return []
+    start_response("200 OK", [*kept.headers, *counted])
+    return [] if environ["REQUEST_METHOD"] == "HEAD" else [kept.body]

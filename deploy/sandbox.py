@@ -39,10 +39,10 @@ def sandbox(running: Coordinator, file: Path) -> dict[str, Any]:
     return content
 
 
-def admin_key(running: Coordinator, name: str = "sandbox") -> str:
-    """A fresh admin key that may do everything, made the way an administrator makes the first one."""
+def admin_key(running: Coordinator, name: str = "sandbox", role: str = "root") -> str:
+    """A fresh admin key, made the way an administrator makes the first one; ``root`` may do everything."""
     command = [
-        *["flask", "--app", "app", "ops", "admin-key", "create", "--role", "root", "--json", "--name"],
+        *["flask", "--app", "app", "ops", "admin-key", "create", "--json", "--role", role, "--name"],
         name,
     ]
     done = subprocess.run(

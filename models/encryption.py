@@ -33,3 +33,15 @@ def decrypt(token: bytes) -> bytes:
         return _fernet().decrypt(token)
     except InvalidToken:
         raise SettingsError("a stored secret fits none of ENCRYPTION_KEYS; is an older key missing from it?") from None
+
+
+def reencrypted(token: bytes) -> bytes | None:
+    """The same secret encrypted with the newest key; None when it is already.
+
+    :raises SettingsError: none of the keys fits.
+    """
+    try:
+        Fernet(settings().encryption_keys[0]).decrypt(token)
+    except InvalidToken:
+        return encrypt(decrypt(token))
+    return None

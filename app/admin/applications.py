@@ -4,16 +4,15 @@ from typing import Any
 
 from flask.views import MethodView
 from marshmallow import Schema, fields
-from sqlalchemy import select
 
 from app.credentials import admin_actor, require_admin, role_required
+from app.desk import applications
 from app.documentation.declared import refuses
 from app.fields import Text, Whole, identifier, one_of
 from app.parsing import Blueprint
-from app.resources.applications import ApplicationStatusSchema, status_view
-from models.applications import Application, ApplicationStatus, review
-from models.audit import record
-from models.credentials import AdminRole, issue_api_key
+from app.resources.applications import ReviewerApplicationSchema
+from models.applications import ApplicationStatus
+from models.credentials import AdminRole
 from models.session import transaction
 from protocol.errors import Conflict
 
@@ -48,7 +47,7 @@ class ApplicationsQuerySchema(Schema):
 class ApplicationListSchema(Schema):
     """Applications, newest first (the last 200)."""
 
-    applications = fields.List(fields.Nested(ApplicationStatusSchema), required=True)
+    applications = fields.List(fields.Nested(ReviewerApplicationSchema), required=True)
     count = Whole(required=True)
 
 
@@ -61,12 +60,8 @@ class Applications(MethodView):
     @blueprint.response(200, ApplicationListSchema)
     def get(self, query: dict[str, str | None]) -> dict[str, Any]:
         """Applications, newest first."""
-        wanted = select(Application).order_by(Application.submitted_at.desc()).limit(200)
-        if query["status"]:
-            wanted = wanted.where(Application.status == query["status"])
         with transaction() as session:
-            rows = [status_view(row) for row in session.scalars(wanted)]
-        return {"applications": rows, "count": len(rows)}
+            return applications.listed(session, query["status"])
 
 
 @blueprint.route("/<application_id>/approve")
@@ -80,23 +75,7 @@ class Approve(MethodView):
     def post(self, body: dict[str, str | None], application_id: str) -> dict[str, Any]:
         """Approve a pending application: makes the operator and its API key, which is shown only here."""
         with transaction() as session:
-            row = review(session, application_id, approve=True, note=body["reviewNote"])
-            assert row.operator_id is not None  # an approved application has one
-            key = issue_api_key(session, row.operator_id)
-            record(
-                session,
-                admin_actor(),
-                "application.approve",
-                application_id,
-                body["reviewNote"],
-                operatorId=row.operator_id,
-            )
-        return {
-            "applicationId": row.id,
-            "status": row.status,
-            "operatorId": row.operator_id,
-            "apiKey": key,
-        }
+            return applications.decide(session, admin_actor(), application_id, True, body["reviewNote"])
 
 
 @blueprint.route("/<application_id>/reject")
@@ -110,6 +89,4 @@ class Reject(MethodView):
     def post(self, body: dict[str, str | None], application_id: str) -> dict[str, Any]:
         """Reject a pending application."""
         with transaction() as session:
-            row = review(session, application_id, approve=False, note=body["reviewNote"])
-            record(session, admin_actor(), "application.reject", application_id, body["reviewNote"])
-        return {"applicationId": row.id, "status": row.status, "operatorId": None, "apiKey": None}
+            return applications.decide(session, admin_actor(), application_id, False, body["reviewNote"])

@@ -84,7 +84,7 @@ CACHE_HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string", "pattern": '^"[0-9a-f]{32}"$'},
     },
     "Cache-Control": {
-        "description": "For how long the answer may be used again without asking.",
+        "description": "Whether, and for how long, the answer may be kept: `no-store` where it is for you alone.",
         "schema": {"type": "string"},
     },
 }

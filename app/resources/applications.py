@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import url_for
+from flask import has_request_context, url_for
 from marshmallow import Schema, fields
 from marshmallow.validate import Regexp
 
@@ -67,6 +67,37 @@ class ApplicationStatusSchema(Schema):
     onboarding = fields.Nested(OnboardingSchema)
 
 
+class ReviewerApplicationSchema(ApplicationStatusSchema):
+    """An application with all that the company wrote, for whoever reviews it."""
+
+    jurisdiction = fields.String(required=True)
+    gamingLicenseNumber = fields.String(required=True)
+    contactEmail = fields.String(required=True)
+    contactName = fields.String(required=True)
+    ethereumAddress = ethereum_address(required=True)
+    website = fields.String(required=True, allow_none=True)
+    description = fields.String(required=True, allow_none=True)
+
+
+def _guide() -> str:
+    # As whoever asks reaches us. The command line reaches us without an address.
+    return url_for("documentation.guide", _external=True) if has_request_context() else "/docs/guide"
+
+
+def reviewer_view(row: Application) -> dict[str, Any]:
+    """What a reviewer sees."""
+    return {
+        **status_view(row),
+        "jurisdiction": row.jurisdiction,
+        "gamingLicenseNumber": row.gaming_license_number,
+        "contactEmail": row.contact_email,
+        "contactName": row.contact_name,
+        "ethereumAddress": row.ethereum_address,
+        "website": row.website,
+        "description": row.description,
+    }
+
+
 def status_view(row: Application) -> dict[str, Any]:
     """What the applicant sees."""
     shown: dict[str, Any] = {
@@ -85,6 +116,6 @@ def status_view(row: Application) -> dict[str, Any]:
             "step3": "Register your webhook: PUT /api/operator/webhook.",
             "step4": "Send heartbeats: POST /api/operator/heartbeat.",
             "step5": "Submit tickets and a manifest to your first round: POST /api/operator/tickets.",
-            "sdkDocs": settings().sdk_docs_url or url_for("documentation.guide", _external=True),
+            "sdkDocs": settings().sdk_docs_url or _guide(),
         }
     return shown

@@ -7,7 +7,7 @@ hides a row nor shows one twice.
 import base64
 import json
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -19,12 +19,17 @@ from app.resources.paging import LARGEST_PAGE
 T = TypeVar("T")
 
 DEFAULT_PAGE = 50
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Cursor(fields.String):
     """A cursor as we gave it out, read back into the values of a place, each of its kind."""
 
-    KINDS: dict[type, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, UUID: UUID, int: int}
+    KINDS: dict[type, Callable[[Any], Any]] = {
+        datetime: lambda micros: _EPOCH + timedelta(microseconds=micros),
+        UUID: UUID,
+        int: int,
+    }
 
     def __init__(self, *kinds: type, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -45,12 +50,14 @@ class Cursor(fields.String):
 
 def cursor_at(*place: datetime | UUID | int) -> str:
     """The cursor of a place."""
-    written = json.dumps([part if isinstance(part, int) else _text(part) for part in place], separators=(",", ":"))
+    written = json.dumps([_plain(part) for part in place], separators=(",", ":"))
     return base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
 
 
-def _text(part: datetime | UUID) -> str:
-    return part.isoformat() if isinstance(part, datetime) else str(part)
+def _plain(part: datetime | UUID | int) -> int | str:
+    if isinstance(part, datetime):
+        return (part - _EPOCH) // timedelta(microseconds=1)
+    return part if isinstance(part, int) else str(part)
 
 
 def page_limit() -> QueryWhole:

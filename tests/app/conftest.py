@@ -14,6 +14,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from tests.app.ops import Shell
+
 
 @pytest.fixture
 def application(house: None) -> Flask:
@@ -102,6 +104,12 @@ def admin(application: Flask) -> Callable[[str], Caller]:
         return Caller(application.test_client(), {"X-Service-Admin-Key": key}, role)
 
     return make
+
+
+@pytest.fixture
+def shell(application: Flask) -> Shell:
+    """The `flask ops` command line."""
+    return Shell(application)
 
 
 def assert_error(answer: TestResponse, status: int, code: str | None = None) -> dict[str, Any]:

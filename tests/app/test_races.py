@@ -13,16 +13,21 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from werkzeug.test import TestResponse
 
+from models.session import engine
+from models.settings import settings
+from protocol.lifecycle import State
+from tasks.rounds import advance_round
 from tests.app.conftest import Caller, assert_error
 from tests.app.test_applications import FORM, bearer, login
 from tests.app.test_rounds import deadlines
 from tests.app.test_tickets import a_batch, a_ticket
-from tests.factories import a_round, balances, rows, some_tickets, submit
+from tests.factories import a_round, balances, manifest, move_clock_to, rows, some_tickets, submit, the_round
 
 Ask = Callable[[Caller], TestResponse]
 
@@ -92,7 +97,7 @@ def test_of_batches_that_contradict_each_other_one_is_on_record_whole(operator: 
         )
         for variant in range(1, 11)
     ]
-    asks: list[Ask] = [lambda it, batch=batch: it.post("/api/operator/tickets", batch) for batch in batches]  # type: ignore[misc]
+    asks: list[Ask] = [lambda it, batch=batch: it.post("/api/operator/tickets", batch) for batch in batches]
     answers = all_at_once(caller, asks)
     assert statuses(answers) == {200: 1, 409: 9}
     winner = [answer.status_code for answer in answers].index(200) + 1
@@ -111,7 +116,7 @@ def test_batches_that_overlap_are_all_on_record_and_every_ticket_once(operator: 
     caller = operator()
     a_round([caller.id])
     asks: list[Ask] = [
-        lambda it, start=start: it.post(  # type: ignore[misc]
+        lambda it, start=start: it.post(
             "/api/operator/tickets", a_batch(*(a_ticket(place) for place in range(start, start + 60)))
         )
         for start in range(0, 600, 30)
@@ -185,8 +190,7 @@ def test_of_two_amounts_for_one_deposit_one_is_booked(
     caller = operator("a", 0)
     path = f"/api/admin/operators/{caller.id}/deposits"
     asks: list[Ask] = [
-        lambda it, amount=amount: it.post(path, {"amountUsdc": amount, "reference": "wire 1"})  # type: ignore[misc]
-        for amount in ("5", "6")
+        lambda it, amount=amount: it.post(path, {"amountUsdc": amount, "reference": "wire 1"}) for amount in ("5", "6")
     ]
     answers = all_at_once(admin(), asks)
     assert statuses(answers) == {200: 1, 409: 1}
@@ -212,7 +216,7 @@ def test_of_two_manifests_one_is_on_record_and_the_other_is_a_conflict(operator:
     caller = operator()
     a_round([caller.id])
     both = [a_manifest(0, note=note) for note in ("one", "other")]
-    asks: list[Ask] = [lambda it, sent=sent: it.post("/api/operator/manifest", sent) for sent in both]  # type: ignore[misc]
+    asks: list[Ask] = [lambda it, sent=sent: it.post("/api/operator/manifest", sent) for sent in both]
     answers = all_at_once(caller, asks)
     assert statuses(answers) == {200: 1, 409: 1}
     [lost] = [answer for answer in answers if answer.status_code == 409]
@@ -250,3 +254,60 @@ def test_rounds_opened_at_once_are_numbered_without_a_gap(
     answers = all_at_once(admin(), [lambda it: it.post("/api/admin/rounds", deadlines())] * 10)
     assert statuses(answers) == {201: 10}
     assert sorted(answer.get_json()["id"] for answer in answers) == list(range(1, 11))
+
+
+def test_a_round_that_seals_amid_batches_keeps_every_accepted_ticket_and_no_other(
+    operator: Callable[[str], Caller],
+) -> None:
+    caller, other = operator("a"), operator("b")
+    round_id = a_round([caller.id, other.id])
+    manifest(round_id, other.id)
+
+    def sell(start: int) -> Ask:
+        batch = a_batch(*(a_ticket(place) for place in range(start, start + 20)))
+        return lambda it: it.post("/api/operator/tickets", batch)
+
+    def seal(it: Caller) -> TestResponse:
+        move_clock_to(round_id, "seal_at")
+        advance_round(round_id)
+        return it.get(f"/api/public/rounds/{round_id}")
+
+    *sold, sealed = all_at_once(caller, [*(sell(20 * place) for place in range(24)), seal])
+    assert sealed.status_code == 200
+    advance_round(round_id)  # who seals steps back while somebody writes, and is called again
+    assert the_round(round_id).state is State.SEALING
+    accepted = 0
+    for answer in sold:
+        if answer.status_code == 200:
+            accepted += answer.get_json()["ticketsAccepted"]
+        else:
+            assert_error(answer, 409, "sales_ended")
+    assert rows("SELECT count(*) FROM tickets") == [(accepted,)]
+    assert rows("SELECT ticket_count FROM participations WHERE operator_id = 'op_a'") == [(accepted,)]
+
+
+def test_a_round_failed_by_many_at_once_keeps_the_first_reason(
+    operator: Callable[[], Caller], admin: Callable[[], Caller]
+) -> None:
+    round_id = a_round([operator().id])
+    asks: list[Ask] = [
+        lambda it, reason=reason: it.post(f"/api/admin/rounds/{round_id}/fail", {"reason": reason})
+        for reason in map(str, range(10))
+    ]
+    assert statuses(all_at_once(admin(), asks)) == {202: 10}
+    [(first,)] = rows("SELECT reason FROM audit_log ORDER BY id LIMIT 1")
+    assert rows("SELECT abort_reason FROM rounds") == [(first,)]
+    assert rows("SELECT count(*) FROM audit_log") == [(10,)]
+
+
+def test_who_finds_no_connection_free_in_time_is_told_to_come_again(
+    anybody: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = engine().pool
+    monkeypatch.setattr(pool, "_timeout", 0.05)
+    with ExitStack() as taken:
+        for _ in range(settings().database_pool_size + 10):
+            taken.enter_context(engine().connect())
+        assert_error(anybody.get("/api/public/rounds"), 503, "unavailable")
+        assert anybody.get("/health").status_code == 200
+    assert anybody.get("/api/public/rounds").status_code == 200

@@ -7,13 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import event, text
-from werkzeug.test import TestResponse
 
 from app import read_cache
 from models.session import engine, transaction
 from tests.app.conftest import Caller
+from tests.app.limited import PUBLIC, Make, ask, left
 from tests.factories import a_round, some_operators
-from tests.polling import until
 
 LIST = "/api/public/operators"
 
@@ -36,17 +35,16 @@ def statements(house: None) -> list[str]:
     return asked
 
 
-def test_an_answer_is_given_again_without_its_queries(anybody: Caller, statements: list[str]) -> None:
+def test_an_answer_is_given_again_without_its_queries(
+    anybody: Caller, statements: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a_round(some_operators(2))
-
-    def asked_twice() -> list[TestResponse]:
-        answers = [anybody.get("/api/public/rounds")]
-        statements.clear()
-        answers.append(anybody.get("/api/public/rounds"))
-        return [] if statements else answers
-
-    # Not always at once: what other tests commit on the same server in between makes a snapshot another one, too.
-    first, again = until(asked_twice)
+    # The server counts transactions of all its databases, and other tests have theirs on it.
+    monkeypatch.setattr(read_cache, "current_snapshot", lambda: "1:1:")
+    first = anybody.get("/api/public/rounds")
+    statements.clear()
+    again = anybody.get("/api/public/rounds")
+    assert statements == []
     assert (again.data, again.content_type) == (first.data, first.content_type)
     assert again.headers["ETag"] == first.headers["ETag"]
     assert again.headers["Cache-Control"] == "public, no-cache"
@@ -133,6 +131,19 @@ def test_the_counter_may_be_a_second_old_and_says_so(
     assert anybody.get(path).get_json()["drawsSinceLastWin"] == 7
 
 
+def test_the_counter_is_asked_for_once_a_second_when_nothing_changes(
+    anybody: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, asked = [1_000.0], []
+    ask: Callable[[], str | None] = read_cache.current_snapshot
+    monkeypatch.setattr(read_cache.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(read_cache, "current_snapshot", lambda: asked.append(clock[0]) or ask())
+    for _ in range(40):
+        anybody.get("/api/public/jackpot-counter")
+        clock[0] += 0.1
+    assert len(asked) == 4
+
+
 def test_errors_and_private_answers_are_not_kept(anybody: Caller) -> None:
     assert anybody.get("/api/public/rounds/1").status_code == 404
     a_round(some_operators(1))
@@ -144,9 +155,26 @@ def test_errors_and_private_answers_are_not_kept(anybody: Caller) -> None:
 
 def test_memory_is_bounded_and_forgets_what_was_not_asked_for() -> None:
     memory = read_cache._Memory(10_000)
-    answer = read_cache._Kept("1:1:", 0.0, b"x" * 1_000, "etag")
+    answer = read_cache._Kept("1:1:", 0.0, 0, b"x" * 1_000, ())
     for place in range(20):
-        memory.put((str(place), b""), answer)
-        assert memory.get(("0", b"")) is answer
-    kept = [place for place in range(20) if memory.get((str(place), b"")) is not None]
+        memory.put((str(place), ""), answer)
+        assert memory.get(("0", "")) is answer
+    kept = [place for place in range(20) if memory.get((str(place), "")) is not None]
     assert kept == [0, 16, 17, 18, 19]
+
+
+def test_an_answer_from_memory_counts_like_any_other(app_with: Make) -> None:
+    client = app_with(RATE_LIMIT_PUBLIC="5/minute")
+    paths = [PUBLIC, PUBLIC, "/api/public/jackpot-counter", "/api/public/jackpot-counter", PUBLIC]
+    assert [left(ask(client, path)) for path in paths] == [(5, 4), (5, 3), (5, 2), (5, 1), (5, 0)]
+    for path in set(paths):
+        refused = ask(client, path)
+        assert refused.status_code == 429
+        assert left(refused) == (5, 0)
+
+
+def test_a_changed_answer_is_counted_once(app_with: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = app_with(RATE_LIMIT_PUBLIC="5/minute")
+    snapshots = iter(["1:1:", "2:2:", "3:3:"])
+    monkeypatch.setattr(read_cache, "current_snapshot", lambda: next(snapshots))
+    assert [left(ask(client)) for _ in range(3)] == [(5, 4), (5, 3), (5, 2)]

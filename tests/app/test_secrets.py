@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,9 +17,11 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.fernet import Fernet
+from flask import Flask
 from sqlalchemy import event, text
 
-from models import credentials, encryption, session
+from models import credentials, encryption, session, tables
+from models.reencryption import ENCRYPTED
 from models.settings import settings
 from tasks import logs
 from tests.app.conftest import Caller, assert_error
@@ -263,6 +266,50 @@ def test_what_was_encrypted_with_an_older_key_stays_in_use_and_what_is_new_needs
     # Recognising a key takes no encryption key at all.
     for key in (made.api_key, second):
         assert made.anybody.get("/api/operator/me", headers={"X-Service-Key": key}).status_code == 200
+
+
+def test_an_older_key_is_retired_once_everything_is_encrypted_anew(
+    onboard: Callable[[], Onboarded], application: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, older, newer = onboard(), settings().encryption_keys[0], Fernet.generate_key().decode()
+    use(monkeypatch, ENCRYPTION_KEYS=f"{newer},{older}")
+
+    def reencrypt(*options: str) -> list[tuple[int, int]]:
+        ran = application.test_cli_runner().invoke(args=["ops", "reencrypt", "--json", *options])
+        assert ran.exit_code == 0, ran.output
+        return [(each["count"], each["outdated"]) for each in json.loads(ran.output)["secrets"]]
+
+    stored = everything_stored()
+    assert reencrypt("--dry-run") == [(1, 1), (1, 1)]
+    assert everything_stored() == stored
+    assert reencrypt() == [(1, 1), (1, 1)]
+    assert reencrypt() == [(1, 0), (1, 0)]
+    assert rows("SELECT count(*) FROM audit_log WHERE action = 'secrets.reencrypt'") == [(1,)]
+    use(monkeypatch, ENCRYPTION_KEYS=newer)
+    with session.transaction() as held:
+        assert credentials.signing_key(held, made.operator_id) == made.api_key
+    [(encrypted,)] = rows("SELECT secret_encrypted FROM rounds")
+    assert encryption.decrypt(bytes(encrypted)).hex() == made.secrets["the round's secret"]
+
+
+def test_what_no_key_fits_is_said_in_one_line(
+    onboard: Callable[[], Onboarded], application: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onboard()
+    use(monkeypatch, ENCRYPTION_KEYS=Fernet.generate_key().decode())
+    ran = application.test_cli_runner().invoke(args=["ops", "reencrypt"])
+    assert ran.exit_code == 1
+    assert ran.output == "Error: a stored secret fits none of ENCRYPTION_KEYS; is an older key missing from it?\n"
+
+
+def test_every_encrypted_column_is_encrypted_anew() -> None:
+    named = {
+        f"{table.name}.{column.name}"
+        for table in tables.metadata.tables.values()
+        for column in table.columns
+        if "encrypted" in column.name
+    }
+    assert {f"{column.class_.__tablename__}.{column.key}" for _, _, column in ENCRYPTED} == named
 
 
 def test_tokens_outlive_a_new_signing_key_and_not_the_removal_of_their_own(

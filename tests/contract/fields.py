@@ -17,6 +17,7 @@ from tests.contract.shapes import (
     STRING,
     STRINGS,
     TIMESTAMP,
+    URL,
     Fields,
     exactly,
     object_of,
@@ -145,7 +146,7 @@ PROFILE: Fields = {**OPERATOR, **OPERATOR_ADDS, **PROFILE_ADDS}
 
 # 2.8
 
-ONBOARDING: Fields = {**{f"step{number}": STRING for number in range(1, 6)}, "sdkDocs": STRING}
+ONBOARDING: Fields = {**{f"step{number}": STRING for number in range(1, 6)}, "sdkDocs": URL}
 PENDING: Fields = {
     "applicationId": STRING,
     "companyName": STRING,

@@ -8,20 +8,18 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-import time
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Request:
-    """One attempt at a delivery, as it came. `at` counts seconds from some moment."""
+    """One attempt at a delivery, as it came."""
 
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
-    at: float
 
     @property
     def told(self) -> dict[str, Any]:
@@ -70,7 +68,7 @@ def _handler(receiver: Receiver) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def _take(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            receiver.keep(Request(self.command, self.path, dict(self.headers), body, time.monotonic()))
+            receiver.keep(Request(self.command, self.path, dict(self.headers), body))
             does = self.path.split("/")[1]
             if does == "slow":
                 receiver.over.wait()

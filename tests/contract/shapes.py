@@ -7,7 +7,7 @@ and an object has its published fields, all of them and no others.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,7 @@ class Kind:
         return f"is {self.name}"
 
 
-Fields = Mapping[str, Kind]
+Fields = dict[str, Kind]
 
 
 def _kind(name: str, fits: Callable[[Any], bool]) -> Kind:
@@ -61,6 +61,7 @@ DOLLARS = _text("a string of USD with 2 decimals", r"\d+\.\d\d")
 ODDS = _text("a string of the form 1 in N", r"1 in [1-9]\d{0,2}(,\d{3})*")
 HASH = _text("a string of 64 hex digits", r"[0-9a-f]{64}")
 ADDRESS = _text("a string of 0x and 40 hex digits", r"0x[0-9a-fA-F]{40}")
+URL = _text("a string that is a URL", r"https?://[^/\s]+(/\S*)?")
 
 
 def exactly(value: Any) -> Kind:

@@ -83,6 +83,6 @@ def test_2_11_manifestHash_is_the_sha256_of_the_text_as_sent(world: World, newco
     assert world.rows(recorded, sold) == [(text, digest)]
 
 
-def test_there_are_no_other_fields(world: World, newcomer: Party, sold: int) -> None:
+def test_2_11_a_manifest_has_no_other_field(world: World, newcomer: Party, sold: int) -> None:
     answer = world.post(PATH, manifest(sold, 3) | {"note": "x"}, newcomer.headers)
     assert answer.status_code == 422

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tests.contract.fields import SIX_NUMBERS
 from tests.contract.receiver import Request
-from tests.contract.shapes import HASH, NULL, NUMBER, STRING, STRINGS, TIMESTAMP, Fields, exactly
+from tests.contract.shapes import HASH, NULL, NUMBER, STRING, STRINGS, TIMESTAMP, Fields, Kind, exactly
 from tests.contract.world import CLOSED, FAILED, WON, Party, World
 from tests.polling import until
 
@@ -31,8 +31,8 @@ class Event:
         return self.data | {"roundId": NUMBER} if "roundId" in self.data else self.data
 
 
-def _of(round_id: int, company: str = "alba", **data: object) -> Event:
-    return Event(round_id, company, {"roundId": exactly(round_id), **data})  # type: ignore[dict-item]
+def _of(round_id: int, /, at: str = "alba", **data: Kind) -> Event:
+    return Event(round_id, at, {"roundId": exactly(round_id), **data})
 
 
 EVENTS: dict[str, Event] = {
@@ -43,8 +43,17 @@ EVENTS: dict[str, Event] = {
     "round.anchored": _of(CLOSED, anchorHash=HASH),
     "round.escrowed": _of(CLOSED, totalEscrowed=NUMBER, operatorsDeposited=NUMBER),
     "round.escrow_deadline": _of(CLOSED, operatorsExcluded=STRINGS),
-    "round.drawn": _of(
-        WON, drawSeed=STRING, winnerIndex=NUMBER, winningOperatorId=STRING, totalTickets=NUMBER, **SIX_NUMBERS
+    "round.drawn": Event(
+        WON,
+        "alba",
+        {
+            "roundId": exactly(WON),
+            "drawSeed": STRING,
+            "winnerIndex": NUMBER,
+            "winningOperatorId": STRING,
+            "totalTickets": NUMBER,
+            **SIX_NUMBERS,
+        },
     ),
     "round.settled": _of(
         WON,
@@ -59,7 +68,7 @@ EVENTS: dict[str, Event] = {
     "round.closed": _of(CLOSED, totalTickets=NUMBER, totalOperators=NUMBER),
     "round.failed": _of(FAILED, reason=STRING),
     "operator.won": _of(WON, operatorId=STRING, winnerIndex=NUMBER, bonusUsdc=NUMBER, payoutUsdc=NUMBER),
-    "operator.excluded": _of(CLOSED, "cava", operatorId=STRING, reason=STRING),
+    "operator.excluded": _of(CLOSED, at="cava", operatorId=STRING, reason=STRING),
     "operator.heartbeat_missed": Event(None, "alba", {"operatorId": STRING, "lastHeartbeat": TIMESTAMP}),
 }
 NOBODY_WON = {"winnerIndex": NULL, "winningOperatorId": NULL}

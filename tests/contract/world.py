@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from socket import SHUT_WR
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg2
 import requests
@@ -85,6 +88,21 @@ class World:
         """What a POST that succeeds answers: this status and JSON."""
         return _content(self.post(path, body, headers), status)
 
+    def announce(self, path: str, size: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+        """Status and content of the answer to a POST of so many bytes of JSON, of which none is sent: what is refused
+        for its size is refused before it is read.
+        """
+        address = urlsplit(self.url).netloc
+        with closing(HTTPConnection(address, timeout=30)) as connection:
+            connection.putrequest("POST", path)
+            sent = {"Content-Type": "application/json", "Content-Length": str(size), **(headers or {})}
+            for name, value in sent.items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            connection.sock.shutdown(SHUT_WR)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Ask the tables, or change what no request can: the time."""
         url = self.environment["DATABASE_URL"].replace("postgresql+psycopg2://", "postgresql://")
@@ -143,7 +161,7 @@ class World:
         path = f"/api/public/rounds/{round_id}"
         shown: dict[str, Any] = until(
             lambda: (found := self.read(path))["state"] == state and found,
-            within=30,
+            within=60,
             what=f"round {round_id} to be {state}",
         )
         return shown

@@ -48,7 +48,7 @@ def blocks(page: str) -> list[Block]:
             inside = None
         else:
             text.append(line.removeprefix(inside[0].strip()).removeprefix(" ") if inside[0] else line)
-    assert inside is None, f"the block that begins on line {inside} does not end"
+    assert inside is None, f"the block that begins on line {inside[2]} does not end"
     return found
 
 

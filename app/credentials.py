@@ -58,13 +58,13 @@ def ask_guards() -> None:
                     before()
 
 
+@guard
 @reads_credential("operatorKey", "accessToken")
 @refuses(
     Unauthenticated("unknown or expired API key"),
     Unauthenticated("the access token is invalid or expired", code="invalid_token"),
     Forbidden("the operator is suspended", code="suspended"),
 )
-@guard
 def require_operator() -> None:
     """Guard of an operator blueprint: lets an active operator in, as ``current_operator_id()``.
 
@@ -96,9 +96,9 @@ def current_operator_id() -> str:
     return str(g.operator_id)
 
 
+@guard
 @reads_credential("adminKey")
 @refuses(Unauthenticated("unknown or revoked admin key"))
-@guard
 def require_admin() -> None:
     """Guard of an admin blueprint: lets any admin in; ``role_required`` says which endpoints it may use.
 

@@ -107,6 +107,7 @@ NO_NUMBER = [
         "9" * 5_000,
     ),
 ]
+ANY_WORD = {"account", "kind", "action", "subject", "actor"}
 NO_WORD = ["", " ", "\0", "1\0", "'", "' OR 1=1 --", "😀", "１", "null", "[]", "x" * 10_000]
 
 
@@ -378,6 +379,8 @@ def test_a_query_is_read_strictly_everywhere(world: World) -> None:
                 values = NO_NUMBER if "integer" in parameter["schema"].get("type", "") else NO_WORD
                 if parameter["name"] == "operatorId":
                     values = [value for value in values if not is_identifier(value)]
+                if parameter["name"] in ANY_WORD:
+                    values = [value for value in values if not value.strip() or "\0" in value or len(value) > 1_000]
                 queries = [f"{parameter['name']}={quote(value)}" for value in values]
                 queries += [f"{parameter['name']}=1&{parameter['name']}=1", parameter["name"]]
                 for query in queries:

@@ -48,6 +48,9 @@ STATEMENTS = {
     "GET /api/admin/deliveries": 2,
     "GET /api/admin/deliveries/<delivery_id>": 3,
     "GET /api/admin/queues": 7,
+    "GET /api/admin/ledger": 3,
+    "GET /api/admin/ledger/accounts": 2,
+    "GET /api/admin/audit": 2,
     "GET /api/admin/rounds/<round_id>": 6,
     "POST /api/operator/check-tickets": 5,
 }
@@ -60,6 +63,8 @@ PAGES = {
     "GET /api/operator/webhook-logs": ("?limit=1", "?limit=200"),
     "GET /api/admin/operators": ("?limit=1", "?limit=200"),
     "GET /api/admin/deliveries": ("?limit=1", "?limit=200"),
+    "GET /api/admin/ledger": ("?limit=1", "?limit=200"),
+    "GET /api/admin/audit": ("?limit=1", "?limit=200"),
     "GET /api/admin/applications": ("?status=pending", "?status=approved"),
 }
 

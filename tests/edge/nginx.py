@@ -1,4 +1,4 @@
-"""The real nginx with the real ``deploy/nginx.conf``, on a free port of this machine, and clients at other addresses.
+"""The real nginx with the real ``deploy/nginx.conf``, on a free port of this machine.
 
 The one rule kept here: the configuration is the file that is installed. Only what it leaves to the installation is
 ours: where to listen, and where the web processes are.
@@ -7,17 +7,13 @@ ours: where to listen, and where the web processes are.
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,45 +74,3 @@ def nginx(folder: Path, upstream: str, listen: str = "") -> Iterator[int]:
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came back."""
-
-    status: int
-    headers: http.client.HTTPMessage
-    body: bytes
-
-    def error(self) -> str:
-        """The code of an error that looks like all errors: JSON, a sentence and a code, and nothing else."""
-        assert self.headers["Content-Type"] == "application/json", self.body
-        body = json.loads(self.body)
-        assert set(body) == {"error", "code"}
-        assert all(isinstance(value, str) and value for value in body.values())
-        return str(body["code"])
-
-
-@dataclass(frozen=True)
-class Client:
-    """Somebody at an address of 127.0.0.0/8, all of which is this machine."""
-
-    port: int
-    address: str
-
-    def ask(self, path: str, method: str = "GET", body: Any = None, **headers: str) -> Answer:
-        """One request on a connection of its own."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30, source_address=(self.address, 0))
-        with contextlib.closing(connection):
-            connection.request(method, path, body, sent)
-            response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
-
-    def raw(self, request: bytes) -> bytes:
-        """What no well-behaved client sends."""
-        with socket.create_connection(
-            ("127.0.0.1", self.port), timeout=30, source_address=(self.address, 0)
-        ) as connection:
-            connection.sendall(request)
-            return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -6,7 +6,6 @@ Every test is a client (or several) at an address of its own, so that no test us
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 import os
 import socket
@@ -21,15 +20,14 @@ import redis
 from deploy.coordinator import Coordinator, coordinator
 from deploy.data_folder import throw_away
 from deploy.sandbox import admin_key, operator
-from tests.edge.nginx import Answer, Client, nginx, nginx_binary
+from tests.addresses import Answer, Client, an_address
+from tests.edge.nginx import nginx, nginx_binary
 from tests.polling import until
 
 pytestmark = pytest.mark.edge
 
 TABLE = [("/api/public/jackpot", 100, 1), ("/api/operator/me", 30, 2), ("/api/admin/applications", 10, 6)]
 """A path of each kind, its limit a minute, and the seconds in which one more request becomes possible."""
-
-_addresses = (f"127.0.{block}.{place}" for block in itertools.count(1) for place in range(1, 255))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +48,7 @@ def port(running: Coordinator, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture
 def somebody(port: int) -> Callable[[], Client]:
     """Clients, each at an address that nobody had before."""
-    return lambda: Client(port, next(_addresses))
+    return lambda: Client(port, an_address())
 
 
 def use_up(client: Client, path: str, limit: int) -> Answer:
@@ -136,7 +134,7 @@ def test_a_body_may_hold_16_mebibytes(somebody: Callable[[], Client]) -> None:
 def test_what_the_coordinator_says_to_a_large_body_arrives(
     somebody: Callable[[], Client], running: Coordinator, path: str, status: int
 ) -> None:
-    through, past = somebody(), Client(int(running.env["PORT"]), next(_addresses))
+    through, past = somebody(), Client(int(running.env["PORT"]), an_address())
     for client in [through, past] * 10:
         answer = client.ask(path, "POST", b" " * (16 * 1024 * 1024), Content_Type="application/json")
         assert answer.status == status

@@ -5,7 +5,7 @@ The one rule kept here: everything that is registered is listed on this page.
 
 from flask import Flask
 
-from app import auth, cross_origin, errors, health, limits, private, read_cache, unread
+from app import auth, cross_origin, errors, health, limits, metrics, private, read_cache, unread
 from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
 from app.admin import operators as admin_operators
@@ -52,6 +52,7 @@ BLUEPRINTS = (
     admin_queues.blueprint,
     admin_records.blueprint,
     health.blueprint,
+    metrics.blueprint,
 )
 
 

@@ -22,6 +22,7 @@ from tests.factories import a_round, an_operator, manifest, move_clock_to, take_
 STATEMENTS = {
     "GET /health": 0,
     "GET /health/ready": 2,
+    "GET /metrics": 11,
     "GET /api/public/rounds": 2,
     "GET /api/public/rounds/<round_id>": 3,
     "GET /api/public/rounds/<round_id>/events": 2,

@@ -106,8 +106,13 @@ def _public_counter(limiter: Limiter) -> CountPublic:
     return count
 
 
+def counts(endpoint: str | None) -> bool:
+    """Whether requests to an endpoint are counted."""
+    return endpoint not in _UNCOUNTED
+
+
 def _is_uncounted() -> bool:
-    return request.endpoint in _UNCOUNTED or _COUNTED in request.environ
+    return not counts(request.endpoint) or _COUNTED in request.environ
 
 
 def _client() -> str:

@@ -24,9 +24,8 @@ from app.documentation.examples import Composer
 from app.documentation.parameters import IF_NONE_MATCH, path_id, query_documented
 from app.documentation.prose import CREDENTIALS, INFO, SERVERS, plain, summary_and_rest, who_may
 from app.documentation.responses import (
-    CACHE_HEADERS,
-    HEADERS,
     cache_headers,
+    described_headers,
     error_responses,
     share,
     standing_headers,
@@ -34,6 +33,8 @@ from app.documentation.responses import (
 )
 from app.documentation.told import webhooks
 from app.fields import OneKindOf
+from app.limits import counts
+from app.private import is_private
 from app.read_cache import freshness
 from app.resources.errors import ErrorSchema
 from protocol.errors import NotFound
@@ -115,7 +116,7 @@ class OpenApi:
             "components": {
                 "schemas": schemas,
                 "responses": shared,
-                "headers": HEADERS | CACHE_HEADERS,
+                "headers": described_headers(),
                 "securitySchemes": CREDENTIALS,
             },
         }
@@ -144,11 +145,12 @@ class OpenApi:
             **({"parameters": parameters} if parameters else {}),
             **({"requestBody": self._asked(body)} if body else {}),
             "responses": {
-                **self._successes(operation, cached),
+                **self._successes(operation, cached, is_private(rule.rule)),
                 **error_responses(
                     declared,
                     needed=self._needed(body) if body else None,
                     with_engines=needs_engines(function),
+                    with_limits=counts(rule.endpoint),
                     reference=self._reference,
                 ),
             },
@@ -171,12 +173,15 @@ class OpenApi:
         described = self._schemas()[name]
         return next((field for field in described["properties"] if field in described.get("required", ())), "")
 
-    def _successes(self, operation: dict[str, Any], cached: bool) -> dict[str, Any]:
+    def _successes(self, operation: dict[str, Any], cached: bool, private: bool) -> dict[str, Any]:
         good = {
             str(status): self._success(answer)
             for status, answer in operation["responses"].items()
             if str(status).startswith("2")
         }
+        if private:
+            for answer in good.values():
+                answer["headers"]["Cache-Control"] = cache_headers()["Cache-Control"]
         if cached:
             for answer in good.values():
                 answer["headers"] |= cache_headers()

@@ -15,11 +15,16 @@ _PRIVATE = (
 )
 
 
+def is_private(path: str) -> bool:
+    """Whether answers under this path are for whoever asked alone."""
+    return path.startswith(_PRIVATE)
+
+
 def register(app: Flask) -> None:
     """Say so on every answer, refusals included, under the private paths."""
 
     @app.after_request
     def keep_to_yourself(response: Response) -> Response:
-        if request.path.startswith(_PRIVATE):
+        if is_private(request.path):
             response.headers["Cache-Control"] = "no-store"
         return response

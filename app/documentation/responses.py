@@ -24,6 +24,7 @@ from app.errors import (
     status_of,
 )
 from app.resources.errors import ErrorSchema
+from models.settings import settings
 from protocol.errors import Invalid, Unavailable
 
 SchemaReference = Callable[[type[Schema]], dict[str, Any]]
@@ -42,7 +43,7 @@ _MEANINGS = {
 }
 
 _RATE_LIMIT = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-HEADERS: dict[str, dict[str, Any]] = {
+_HEADERS: dict[str, dict[str, Any]] = {
     "X-RateLimit-Limit": {
         "description": "Requests allowed in the current window.",
         "schema": {"type": "integer", "minimum": 0},
@@ -52,11 +53,6 @@ HEADERS: dict[str, dict[str, Any]] = {
         "description": "Requests left in the current window.",
         "schema": {"type": "integer", "minimum": 0},
         "example": 117,
-    },
-    "X-RateLimit-Reset": {
-        "description": "When the window resets: Unix time, seconds.",
-        "schema": {"type": "integer", "minimum": 0},
-        "example": 1_769_889_600,
     },
     "Retry-After": {
         "description": "How long to wait, seconds.",
@@ -88,10 +84,23 @@ CACHE_HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string", "pattern": '^"[0-9a-f]{32}"$'},
     },
     "Cache-Control": {
-        "description": "For how long the answer may be used again without asking.",
+        "description": "Whether, and for how long, the answer may be kept: `no-store` where it is for you alone.",
         "schema": {"type": "string"},
     },
 }
+
+
+_RESETS: dict[str, dict[str, Any]] = {
+    "unix": {"description": "When the window resets: Unix time, seconds.", "example": 1_769_889_600},
+    "seconds": {"description": "In how many seconds the window resets.", "example": 42},
+}
+
+
+def described_headers() -> dict[str, Any]:
+    """Every header that answers refer to."""
+    reset = {"schema": {"type": "integer", "minimum": 0}, **_RESETS[settings().rate_limit_reset]}
+    described = {**_HEADERS, "X-RateLimit-Reset": reset, **CACHE_HEADERS}
+    return {name: {**header, "required": name in _RATE_LIMIT} for name, header in described.items()}
 
 
 def unchanged() -> dict[str, Any]:
@@ -113,14 +122,19 @@ def standing_headers() -> dict[str, Any]:
 
 
 def error_responses(
-    declared: Iterable[Refusal], *, needed: str | None, with_engines: bool, reference: SchemaReference
+    declared: Iterable[Refusal],
+    *,
+    needed: str | None,
+    with_engines: bool,
+    with_limits: bool,
+    reference: SchemaReference,
 ) -> dict[str, dict[str, Any]]:
     """The error responses of an operation, by status; ``needed`` names a field its body must have, if it has a body."""
     wrong = {needed: ["Missing data for required field."]} if needed else {"page": ["Unknown field."]}
     refusals: list[Refusal] = [*(_WITH_A_BODY if needed is not None else ()), *_ALWAYS]
     refusals += [(Invalid(_REFUSED, details=wrong), None), *declared]
     shown = [_shown(*refusal) for refusal in refusals]
-    shown += [_plain(429, message_of_status(429))]
+    shown += [_plain(429, message_of_status(429))] if with_limits else []
     shown += [_plain(500, "something went wrong on our side", "internal")]
     by_status: dict[int, list[_Shown]] = {}
     for one in shown:

@@ -3,6 +3,7 @@
 The one rule kept here: what is shown is what the document says, in fewer words; nothing is known here of any field.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -102,5 +103,5 @@ def _rules(schema: Mapping[str, Any]) -> list[str]:
     if _NO_NUL not in pattern and "format" not in schema:
         said.append(pattern)
     if schema.get("default") is not None:
-        said.append(f"default {schema['default']}")
+        said.append(f"default {json.dumps(schema['default'])}")
     return said

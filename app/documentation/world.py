@@ -322,6 +322,28 @@ WORLD: Mapping[str, Any] = {
     "inFlight": 0,
     "pausedAt": "2026-01-31T20:05:00.000Z",
     "pausedBy": "maria (4f9d2c1b7a0646f9)",
+    "postingId": 311,
+    "Posting.reference": "settlement:7",
+    "kind": "settlement",
+    "Posting.entries": [
+        {"account": account, "amountUsdc": str(amount)}
+        for account, amount in (
+            ("escrow:7", -_TERMS.G),
+            ("fee", _TERMS.feeKept),
+            (f"operator:{OPERATOR}", _TERMS.C // 3 + _TERMS.subPaid),
+            *((f"operator:{operator_id}", _TERMS.C // 3) for operator_id in _OTHERS[1:]),
+            ("pool", _TERMS.pool1 - _TERMS.pool0),
+            ("reserve", _TERMS.reserve1 - _TERMS.reserve0),
+        )
+    ],
+    "account": "pool",
+    "Account.balanceUsdc": str(_TERMS.pool1),
+    "entryId": 42,
+    "actor": "maria (4f9d2c1b7a0646f9)",
+    "action": "operator.deposit",
+    "subject": OPERATOR,
+    "AuditEntry.reason": None,
+    "AuditEntry.details": {"reference": "SEPA 2026-01-30/0017", "amountUsdc": "1000000000000"},
     # Webhooks
     "manifestsSubmitted": 3,
     "operatorsSealed": 3,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import url_for
+from flask import has_request_context, url_for
 from marshmallow import Schema, fields
 from marshmallow.validate import Regexp
 
@@ -79,6 +79,11 @@ class ReviewerApplicationSchema(ApplicationStatusSchema):
     description = fields.String(required=True, allow_none=True)
 
 
+def _guide() -> str:
+    # As whoever asks reaches us. The command line reaches us without an address.
+    return url_for("documentation.guide", _external=True) if has_request_context() else "/docs/guide"
+
+
 def reviewer_view(row: Application) -> dict[str, Any]:
     """What a reviewer sees."""
     return {
@@ -111,6 +116,6 @@ def status_view(row: Application) -> dict[str, Any]:
             "step3": "Register your webhook: PUT /api/operator/webhook.",
             "step4": "Send heartbeats: POST /api/operator/heartbeat.",
             "step5": "Submit tickets and a manifest to your first round: POST /api/operator/tickets.",
-            "sdkDocs": settings().sdk_docs_url or url_for("documentation.guide", _external=True),
+            "sdkDocs": settings().sdk_docs_url or _guide(),
         }
     return shown

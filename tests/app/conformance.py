@@ -42,6 +42,9 @@ def check(application: Any, answer: TestResponse) -> None:
     described = operation["responses"].get(str(answer.status_code))
     assert described is not None, f"{about} is not documented: {answer.text}"
     described = _followed(document, described)
+    for name, header in described["headers"].items():
+        if _followed(document, header).get("required"):
+            assert name in answer.headers, f"{about} lacks {name}"
     if not described.get("content"):
         assert not answer.data, f"{about} has a body"
         return

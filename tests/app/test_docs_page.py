@@ -4,6 +4,7 @@ there.
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -129,6 +130,20 @@ def test_a_page_is_kept_until_another_version_is_out(anybody: Caller, path: str)
     answer = anybody.get(path)
     assert answer.cache_control.max_age == FRESH_SECONDS
     assert anybody.get(path, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/openapi.json", "/docs/style.css"])
+def test_who_can_unpack_gets_it_packed(anybody: Caller, path: str) -> None:
+    plain = anybody.get(path)
+    packed = anybody.get(path, headers={"Accept-Encoding": "gzip, br"})
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.data) == plain.data
+    assert len(packed.data) < len(plain.data) / 2
+    assert packed.headers["ETag"] != plain.headers["ETag"]
+    assert "Accept-Encoding" in plain.headers["Vary"]
+    assert "Accept-Encoding" in packed.headers["Vary"]
+    refused = anybody.get(path, headers={"Accept-Encoding": "gzip;q=0"})
+    assert refused.data == plain.data
 
 
 def test_the_reference_shows_all_there_is(application: Flask, anybody: Caller) -> None:

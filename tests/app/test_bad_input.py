@@ -26,6 +26,7 @@ from tests.app.endpoints import (
     BODIES,
     BOOLEANS,
     FREE_TEXT,
+    IDS,
     WITHOUT_BODY,
     Endpoint,
     World,
@@ -321,7 +322,7 @@ def test_an_id_that_is_none_is_not_found(world: World) -> None:
     with nothing_stored():
         for endpoint in endpoints(world.application):
             for parameter in endpoint.parameters:
-                for odd in ids:
+                for odd in (*ids, *respelled(IDS[parameter])):
                     path = endpoint.path(**{parameter: odd})
                     body = BODIES.get(str(endpoint))
                     answer = world.send(endpoint, path, **({"json": body} if body else {}))
@@ -331,6 +332,12 @@ def test_an_id_that_is_none_is_not_found(world: World) -> None:
                         refused(answer, answer.status_code, endpoint, odd)
                     else:
                         refused(answer, 404, endpoint, odd)
+
+
+def respelled(known: str) -> set[str]:
+    """Other ways to write an id that exists."""
+    bare = known.replace("-", "")
+    return {quote(each) for each in (known.upper(), bare, f"{{{known}}}", f"urn:uuid:{known}", f"0{known}")} - {known}
 
 
 def test_a_path_that_is_none_is_not_found(world: World) -> None:

@@ -5,7 +5,7 @@ PostgreSQL can store.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
@@ -101,7 +101,7 @@ class Amount(fields.String):
 
 
 class Moment(fields.String):
-    """An ISO 8601 timestamp with its offset; shown in UTC with ``Z`` and milliseconds."""
+    """An ISO 8601 timestamp with its offset, read into UTC; shown with ``Z`` and milliseconds."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**described(kwargs, format="date-time"))
@@ -112,10 +112,10 @@ class Moment(fields.String):
             moment = datetime.fromisoformat(text)
             if moment.tzinfo is None:
                 raise ValueError
-            moment.timestamp()
+            # PostgreSQL reads offsets up to 15:59 only; ISO 8601 has them up to 23:59.
+            return moment.astimezone(UTC)
         except (ValueError, OverflowError):
             raise ValidationError("Not an ISO 8601 timestamp with an offset, such as 2026-01-31T20:00:00Z.") from None
-        return moment
 
 
 def identifier(**kwargs: Any) -> Text:

@@ -95,7 +95,8 @@ def _plain(value: Any) -> Any:
 
 
 def _uuid(text: str) -> UUID | None:
+    """An id as we write it; None for anything else, other spellings of a UUID included: one thing, one address."""
     try:
-        return UUID(text)
+        return known if str(known := UUID(text)) == text else None
     except ValueError:
         return None

@@ -288,3 +288,31 @@ def test_only_who_is_on_call_sees_and_touches_deliveries(admin: Callable[[str], 
     for body in ({}, {"reason": ""}, {"reason": " "}, {"reason": 1}):
         assert "reason" in assert_error(oncall.post(f"{PATH}/{delivery}/requeue", body), 422)["details"]
         assert "reason" in assert_error(oncall.post(f"{PATH}/requeue", body), 422)["details"]
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "8214-10-09T11:36:15.6888+19:23",
+        "2026-01-31T20:00:00-23:59",
+        "2026-01-31T20:00:00+23:59:59.999999",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59.999999Z",
+    ],
+)
+def test_a_moment_may_have_any_offset_there_is(admin: Callable[[], Caller], moment: str) -> None:
+    filters = {"since": moment, "until": moment}
+    assert admin().get(PATH, query_string=filters).get_json()["count"] == 0
+    assert admin().post(f"{PATH}/requeue", {"reason": "why", **filters}).get_json()["matched"] == 0
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        *("0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "10000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
+        *("2026-01-31T20:00:00", "2026-01-31", "2026-01-31T20:00:00+24:00", "2026-02-30T20:00:00Z", "now", "infinity"),
+    ],
+)
+def test_a_moment_beyond_the_calendar_is_refused(admin: Callable[[], Caller], moment: str) -> None:
+    details = assert_error(admin().get(PATH, query_string={"since": moment}), 422)["details"]
+    assert list(details) == ["since"]

@@ -90,12 +90,14 @@ def with_some_history(lottery: Lottery, seed: int) -> None:
 
 
 def everybody(running: Coordinator, lottery: Lottery) -> list[Somebody]:
-    """Nobody in particular, an operator, and an admin of every role."""
+    """Nobody in particular, an operator by its key and by a token, and an admin of every role."""
     operator = next(iter(lottery.operators.values()))
+    token = lottery.post("/api/auth/operator/login", {"apiKey": operator})["accessToken"]
     roles = [(role, admin_key(running, "fuzz", role)) for role in ADMIN_ROLES]
     return [
         Somebody("nobody", {}, "^/", 0.2),
-        Somebody("operator", {"X-Service-Key": operator}, "^/api/(operator|auth)/", 0.3),
+        Somebody("operator", {"X-Service-Key": operator}, "^/api/(operator|auth)/", 0.25),
+        Somebody("operator with a token", {"Authorization": f"Bearer {token}"}, "^/api/operator/", 0.05),
         *(Somebody(role, {"X-Service-Admin-Key": key}, "^/api/admin/", 0.08) for role, key in roles),
         Somebody("root", {"X-Service-Admin-Key": lottery.admin}, "^/api/(admin|public)/", 0.26),
     ]
@@ -105,7 +107,7 @@ def knock(
     running: Coordinator, somebody: Somebody, seconds: float, seed: int, folder: Path
 ) -> tuple[int, list[Finding]]:
     """Run the fuzzer once; the number of its requests and what it found."""
-    count, report, log = (folder / f"{somebody.name}.{kind}" for kind in ("count", "xml", "fuzz"))
+    count, report, log = (folder / f"{somebody.name.replace(' ', '-')}.{kind}" for kind in ("count", "xml", "fuzz"))
     command = [
         *("schemathesis", "--config-file", CONFIGURATION, "run", f"{running.base_url}/openapi.json"),
         *("--url", running.base_url, "--include-path-regex", somebody.paths, "--seed", str(seed)),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fuzz.campaign import campaign
 
-SECONDS = 25.0
+SECONDS = 15.0
 SEED = int(os.environ.get("SEED") or "20260131")
 
 

@@ -9,8 +9,9 @@ Accounts: ``external`` (the world outside), ``operator:<id>`` (prefunded and rel
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, select
+from sqlalchemy import CheckConstraint, ForeignKey, Index, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -104,6 +105,12 @@ def amounts_of(session: Session, reference: str) -> dict[str, int]:
 def balance(session: Session, account: str) -> int:
     """What is on an account, micro-USDC."""
     return session.scalars(select(Account.balance).where(Account.id == account)).first() or 0
+
+
+def last_moved(session: Session, account: str) -> datetime | None:
+    """When money last came to an account or left it (UTC); None for an account that nothing has touched."""
+    last = select(func.max(Entry.posting_id)).where(Entry.account_id == account).scalar_subquery()
+    return session.scalars(select(Posting.created_at).where(Posting.id == last)).first()
 
 
 def balance_for_update(session: Session, account: str) -> int:

@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.fields import LARGEST_ODDS_RANGE, Count, Micro, Shown, Usd, Whole, one_of
 from models.jackpot import jackpot
-from models.ledger import POOL, balance
-from models.session import database_now
+from models.ledger import POOL, balance, last_moved
 from models.settings import settings
 from models.statistics import next_draw
 from protocol.odds import Milestone, current_milestone, next_milestone, odds_range, odds_text
@@ -24,7 +23,9 @@ def odds_in_words(**kwargs: Any) -> fields.String:
 
 
 class JackpotSchema(Schema):
-    """The jackpot, micro-USDC. ``nextDrawTime`` and ``nextDrawRoundId`` are null while no round is on."""
+    """The jackpot, micro-USDC, as it is since ``updatedAt``. ``nextDrawTime`` and ``nextDrawRoundId`` are null while no
+    round is on.
+    """
 
     jackpot = Micro(required=True)
     drawsSinceLastWin = Whole(required=True)
@@ -83,7 +84,7 @@ def jackpot_view(session: Session) -> dict[str, Any]:
         "nextDrawTime": format_timestamp(coming.at) if coming else None,
         "nextDrawRoundId": coming.round_id if coming else None,
         "ticketPrice": coming.ticket_price if coming else settings().ticket_price_usdc,
-        "updatedAt": format_timestamp(database_now(session)),
+        "updatedAt": format_timestamp(last_moved(session, POOL) or lottery.launched_at),
     }
 
 

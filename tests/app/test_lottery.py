@@ -12,6 +12,7 @@ from models.jackpot import jackpot
 from models.session import transaction
 from protocol.lifecycle import State
 from protocol.odds import LADDER
+from protocol.timestamps import format_timestamp
 from tests.app.conftest import Caller, assert_error
 from tests.factories import a_round, an_operator, balances, rows, some_operators, take_part, take_to, the_round
 
@@ -46,6 +47,8 @@ def test_the_jackpot_grows_with_a_settled_round_and_names_the_next_draw(anybody:
     coming = a_round(operators)
     a_round(operators)
     shown = anybody.get("/api/public/jackpot").get_json()
+    [(moved,)] = rows("SELECT max(created_at) FROM ledger_postings WHERE kind = 'settlement'")
+    assert shown["updatedAt"] == format_timestamp(moved)
     assert shown["jackpot"] == str(balances()["pool"])
     assert int(shown["jackpot"]) > 0
     assert shown["cumulativeTickets"] == str(2 * ENOUGH_FOR_WINNERS)

@@ -4,11 +4,12 @@ The one rule kept here: two equal snapshots see exactly the same rows. What was 
 transactions, is what would be read now (docs/decisions/0005).
 """
 
+from contextlib import closing
 from functools import lru_cache
-from typing import cast
 
+import psycopg2
 from sqlalchemy import Engine, create_engine
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from models.settings import settings
 
@@ -29,20 +30,29 @@ def _engine(database_url: str) -> Engine:
 
 def current_snapshot() -> str | None:
     """Which transactions are visible now; None when the database does not say."""
+    pool = _engine(settings().database_url)
     try:
-        return _ask()
-    except DBAPIError as error:
-        # The connection was one of before a restart. Then all of them are, and the pool has thrown them away.
-        if not error.connection_invalidated:
-            return None
+        return _ask(pool)
+    except (psycopg2.OperationalError, psycopg2.InterfaceError):
+        # A connection of before a restart. Then all of them are: none is kept.
+        pool.dispose()
     except SQLAlchemyError:
         return None
     try:
-        return _ask()
-    except SQLAlchemyError:
+        return _ask(pool)
+    except (psycopg2.Error, SQLAlchemyError):
         return None
 
 
-def _ask() -> str:
-    with _engine(settings().database_url).connect() as connection:
-        return cast(str, connection.exec_driver_sql("SELECT pg_current_snapshot()::text").scalar_one())
+def _ask(pool: Engine) -> str:
+    # The driver itself: around so small a question everything else would take more time than the answer.
+    connection = pool.raw_connection()
+    try:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("SELECT pg_current_snapshot()::text")
+            row = cursor.fetchone()
+    except psycopg2.Error:
+        connection.invalidate()
+        raise
+    connection.close()
+    return str(row[0]) if row else ""

@@ -5,6 +5,7 @@ One rule: this looks at each answer of each test of this folder, so the document
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -63,12 +64,14 @@ def validator(document: dict[str, Any], schema: dict[str, Any]) -> jsonschema_rs
 
 
 _DOCUMENTS: list[dict[str, Any]] = []
+_DESCRIBING = threading.Lock()
 
 
 def _document(application: Any) -> dict[str, Any]:
     # Of the first application of the run: all are made alike, and each would take a moment to describe itself.
-    if not _DOCUMENTS:
-        _DOCUMENTS.append(document_of(application).document)
+    with _DESCRIBING:
+        if not _DOCUMENTS:
+            _DOCUMENTS.append(document_of(application).document)
     return _DOCUMENTS[0]
 
 

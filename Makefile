@@ -63,6 +63,12 @@ test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coor
 fuzz: $(READY) ## Send the running service what its published document allows, and what not (FUZZ_MINUTES, SEED)
 	@FUZZ_MINUTES=$(FUZZ_MINUTES) SEED=$(SEED) $(BIN)/python -m tests.fuzz
 
+.PHONY: bench bench-reads
+bench: bench-reads ## Measure everything, as ratios within one run; bench-NAME measures one
+
+bench-reads: $(READY)
+	@$(BIN)/python -m bench.reads
+
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models
 	$(BIN)/ruff check .

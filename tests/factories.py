@@ -183,4 +183,4 @@ def rows(query: str, **values: Any) -> list[tuple[Any, ...]]:
 
 def balances() -> Mapping[str, int]:
     """Every account and what is on it."""
-    return dict(rows("SELECT id, balance FROM ledger_accounts"))  # type: ignore[arg-type]
+    return dict(rows("SELECT id, balance FROM ledger_accounts"))

@@ -22,12 +22,21 @@ from app.openapi import METHODS, document_of, template_of
 from models.operators import record_heartbeat
 from models.session import transaction
 from protocol.lifecycle import State
-from protocol.rules import Rules
 from protocol.webhook import EVENTS, headers
 from tasks.heartbeats import check_heartbeat
 from tests.app.conformance import validator
 from tests.app.conftest import Caller
-from tests.factories import a_round, an_operator, manifest, rows, some_operators, some_tickets, submit, take_to
+from tests.factories import (
+    GENEROUS,
+    a_round,
+    an_operator,
+    manifest,
+    rows,
+    some_operators,
+    some_tickets,
+    submit,
+    take_to,
+)
 
 APPLICATION = create_app()
 DOCUMENT: dict[str, Any] = document_of(APPLICATION).document
@@ -36,17 +45,6 @@ OPERATIONS = [
     for path, item in DOCUMENT["paths"].items()
     for method, operation in item.items()
 ]
-GENEROUS = Rules(
-    ticket_price=3_000_000,
-    odds_range=3,
-    fee_bps=500,
-    commission_bps=1_000,
-    reserve_bps=400,
-    winner_bonus_bps=1_000,
-    prizes=(250_000, 10_000, 1_000, 100, 50),
-    ranges=(4, 4, 3, 3, 2),
-)
-"""Odds so good that some tickets surely win the jackpot."""
 
 every_operation = pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
 Operation = dict[str, Any]

@@ -10,7 +10,7 @@ its own memory, and Redis is asked again after pauses of 1, 2, 4 … 32 seconds.
 import logging
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from math import ceil
 from typing import Any
@@ -92,15 +92,15 @@ def _public_counter(limiter: Limiter) -> CountPublic:
         # While Redis is down the limiter itself has to see the requests: it is what asks Redis again.
         if limiter.limiter is not in_redis:
             return None
-        whose = (f"ip:{client_network(environ.get('REMOTE_ADDR'))}", _SCOPE)
+        key = limit.key_for(f"ip:{client_network(environ.get('REMOTE_ADDR'))}", _SCOPE)
         try:
-            allowed = in_redis.hit(limit, *whose)
-            end, remaining = in_redis.get_window_stats(limit, *whose)
+            counted = in_redis.storage.incr(key, limit.get_expiry())
         except RedisError:
             return None
-        if not allowed:
+        if counted > limit.amount:
             return None
-        headers = environ[_COUNTED] = _headers(limit.amount, remaining, ceil(end))
+        end = ceil(in_redis.storage.get_expiry(key))
+        headers = environ[_COUNTED] = _headers(limit.amount, limit.amount - counted, end)
         return headers
 
     return count
@@ -125,6 +125,7 @@ def _limit() -> str:
     return settings().rate_limit_authenticated if "verified_key" in g else settings().rate_limit_public
 
 
+@lru_cache(maxsize=10_000)
 def client_network(address: str | None) -> str:
     """What an address is counted as: an IPv4 address as itself, an IPv6 address as its /64, which is one customer's."""
     try:

@@ -9,7 +9,8 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 
-_CONNECTIONS = 16
+_CONNECTIONS = 8
+"""As many as a web process has threads: none waits for one, and none is idle."""
 
 
 class _Connection:

@@ -6,9 +6,14 @@ engines of our own.
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
+
 from sqlalchemy import Connection, text
 
-from models.session import engine
+from models.operators import record_heartbeat
+from models.session import engine, transaction
 from protocol.lifecycle import State
 from tests.factories import a_round, some_operators, take_part, take_to
 
@@ -42,6 +47,25 @@ def copy_up_to(round_id: int, last: int) -> None:
             )
     with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM (ANALYZE) rounds, draws, participations, winners"))
+
+
+@contextlib.contextmanager
+def somebody_commits(per_second: int) -> Iterator[None]:
+    """Meanwhile an operator's heartbeat is written so many times a second."""
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.wait(1 / per_second):
+            with transaction() as session:
+                record_heartbeat(session, "op_a")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        writer.join()
 
 
 def _columns(connection: Connection, table: str) -> list[str]:

@@ -310,6 +310,9 @@ def test_the_list_costs_the_same_number_of_queries_however_long_it_is(
 
 
 def test_public_reads_may_be_read_by_any_web_page_and_nothing_else(anybody: Caller) -> None:
-    assert anybody.get("/api/public/rounds").headers["Access-Control-Allow-Origin"] == "*"
+    for _ in range(2):  # the second one comes from memory
+        read = anybody.get("/api/public/rounds").headers
+        assert read["Access-Control-Allow-Origin"] == "*"
+        assert {"ETag", "X-RateLimit-Remaining"} <= set(read["Access-Control-Expose-Headers"].split(", "))
     for path in ("/health", "/api/operator/me", "/api/admin/rounds/1"):
         assert "Access-Control-Allow-Origin" not in anybody.get(path).headers

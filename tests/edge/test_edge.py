@@ -73,6 +73,9 @@ def test_each_path_has_its_limit_and_others_are_not_touched(
     assert refused.headers["Retry-After"] == str(seconds)
     assert refused.headers["X-RateLimit-Limit"] == str(limit)
     assert refused.headers["X-RateLimit-Remaining"] == "0"
+    readable = path.startswith("/api/public/")
+    assert ("Access-Control-Allow-Origin" in refused.headers) == readable
+    assert ("Retry-After" in refused.headers.get("Access-Control-Expose-Headers", "")) == readable
     assert {client.ask(one).status for one, _, _ in TABLE if one != path} <= {200, 401}
     assert client.ask("/health").status == 200
     assert client.ask("/api/auth/refresh", "POST").status == 415

@@ -4,6 +4,7 @@ The one rule kept here: no coercion. A number is a JSON number, a boolean a JSON
 PostgreSQL can store.
 """
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -44,13 +45,16 @@ class Text(fields.String):
 
 
 class Filled(Text):
-    """A string that holds more than blanks."""
+    """A string that holds more than blanks and control characters."""
 
-    SHAPE = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+    # Spelled out: what \s is beyond this differs from one language's expressions to the next.
+    _BLANK = r"\s\u0000-\u001f\u007f-\u009f\ufeff"
+    _VISIBLE = re.compile(f"[^{_BLANK}]")
+    SHAPE = rf"^[^\u0000]*[^{_BLANK}][^\u0000]*$"
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        if not text.strip():
+        if not self._VISIBLE.search(text):
             raise ValidationError("Must not be empty.")
         return text
 

@@ -87,12 +87,12 @@ class Manifest(Base):
         return ManifestEntry(self.operator_id, self.manifest_hash, self.ticket_count, self.counted_root)
 
 
-def participation(session: Session, round_id: int, operator_id: str) -> Participation:
-    """The operator's part in the round, locked until the transaction ends.
+def participation(session: Session, round_id: int, operator_id: str, *, lock: bool = True) -> Participation:
+    """The operator's part in the round, locked until the transaction ends unless it is only read.
 
     :raises Forbidden: the operator was not invited to the round.
     """
-    row = session.get(Participation, (round_id, operator_id), with_for_update={"key_share": True})
+    row = session.get(Participation, (round_id, operator_id), with_for_update={"key_share": True} if lock else None)
     if row is None:
         raise Forbidden("your operator was not invited to this round", code="not_invited")
     return row

@@ -123,7 +123,7 @@ class CheckTickets(MethodView):
         round_id, operator_id = body["roundId"], current_operator_id()
         with transaction() as session:
             row = round_by_id(session, round_id)
-            participation(session, round_id, operator_id)
+            participation(session, round_id, operator_id, lock=False)
             if row.state not in DRAWN_STATES:
                 raise Conflict(f"round {round_id} is {row.state.value}, not drawn yet", code="not_drawn")
             won: list[list[dict[str, str]]] = [[] for _ in range(6)]

@@ -55,7 +55,7 @@ class Tickets(MethodView):
             details={"ticketIds": ["t-000118"], "count": 1},
         ),
         Invalid(
-            "the batch has 1 faults; nothing was stored",
+            "the batch has 1 fault; nothing was stored",
             code="invalid_tickets",
             details={
                 "faults": [

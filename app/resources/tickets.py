@@ -176,7 +176,7 @@ def _refuse_repeated(tickets: list[Ticket]) -> None:
 
 def _refused(faults: list[dict[str, Any]]) -> Invalid:
     return Invalid(
-        f"the batch has {len(faults)} faults; nothing was stored",
+        f"the batch has {len(faults)} {'fault' if len(faults) == 1 else 'faults'}; nothing was stored",
         code="invalid_tickets",
         details={"faults": faults[:FAULTS_NAMED]},
     )

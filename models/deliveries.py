@@ -120,6 +120,12 @@ def _write(session: Session, event: str, operator_ids: Iterable[str], round_id: 
     return [row["id"] for row in rows]  # type: ignore[misc]
 
 
+def in_order(session: Session, delivery_ids: Collection[UUID]) -> list[Delivery]:
+    """These deliveries, in the order in which they are named."""
+    found = {row.id: row for row in session.scalars(select(Delivery).where(Delivery.id.in_(delivery_ids)))}
+    return [found[delivery_id] for delivery_id in delivery_ids]
+
+
 def recent(session: Session, operator_id: str, limit: int, offset: int) -> list[Delivery]:
     """A page of an operator's deliveries, newest first."""
     return list(

@@ -31,7 +31,7 @@ def requeue(session: Session, delivery_id: UUID) -> bool:
 
 def failed_deliveries(session: Session) -> int:
     """How many deliveries are failed now."""
-    return session.scalars(select(func.count()).where(Delivery.status == DeliveryStatus.FAILED.value)).one()
+    return session.scalars(select(func.count()).where(_FAILED)).one()
 
 
 def count_failed(session: Session, wanted: Wanted, before: datetime) -> int:

@@ -7,11 +7,9 @@ worker makes of it. There is none of this outside the sandbox.
 import time
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from flask.views import MethodView
 from marshmallow import Schema, fields
-from sqlalchemy.orm import Session
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from app.credentials import current_operator_id, require_operator
@@ -21,7 +19,7 @@ from app.parsing import Blueprint
 from app.resources.deliveries import LoggedDeliverySchema, logged_delivery
 from app.resources.paging import paging
 from app.resources.webhook_samples import samples
-from models.deliveries import Delivery, DeliveryAttempt, DeliveryStatus, announce_sample, attempts_of, recent
+from models.deliveries import Delivery, DeliveryAttempt, DeliveryStatus, announce_sample, attempts_of, in_order, recent
 from models.operators import operator
 from models.session import database_now, transaction
 from models.settings import settings
@@ -150,15 +148,11 @@ def _tested(events: Sequence[str]) -> list[tuple[Delivery, list[DeliveryAttempt]
     while True:
         # A transaction for each look: none stays open while we wait for others.
         with transaction() as session:
-            deliveries = _by_id(session, ids)
+            deliveries = in_order(session, ids)
             if time.monotonic() > deadline or all(each.status != DeliveryStatus.PENDING for each in deliveries):
                 attempts = attempts_of(session, ids)
                 return [(each, attempts[each.id]) for each in deliveries]
         time.sleep(POLL_SECONDS)
-
-
-def _by_id(session: Session, ids: list[UUID]) -> list[Delivery]:
-    return [session.get_one(Delivery, delivery_id) for delivery_id in ids]
 
 
 def _result(delivery: Delivery, attempts: list[DeliveryAttempt]) -> dict[str, Any]:

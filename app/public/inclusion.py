@@ -15,7 +15,6 @@ from models.chunks import chunk_from, chunk_roots
 from models.rounds import round_by_id
 from models.session import transaction
 from protocol.errors import Conflict, NotFound
-from protocol.identifiers import is_identifier
 from protocol.lifecycle import DRAWN_STATES
 from protocol.merkle import CHUNK, chunked_inclusion_proof, leaf_hash
 from protocol.tickets import ticket_line
@@ -64,19 +63,18 @@ class InclusionProof(MethodView):
                 raise Conflict(f"round {row.id} is {row.state.value}, nothing is sealed yet", code="not_sealed")
             chunks = list(chunk_roots(session, row.id, operator_id))
             place = bisect_right(chunks, ticket_id, key=lambda chunk: chunk[0]) - 1
-            if place < 0 or not is_identifier(ticket_id):
-                raise NotFound("no such ticket among those the operator sealed")
-            tickets = chunk_from(session, row.id, operator_id, chunks[place][0])
-        leaves = [leaf_hash(ticket_line(row.id, operator_id, *ticket)) for ticket in tickets]
+            tickets = chunk_from(session, row.id, operator_id, chunks[place][0]) if place >= 0 else []
         found = next((at for at, ticket in enumerate(tickets) if ticket[0] == ticket_id), None)
         if found is None:
             raise NotFound("no such ticket among those the operator sealed")
+        lines = [ticket_line(row.id, operator_id, *ticket) for ticket in tickets]
+        leaves = [leaf_hash(line) for line in lines]
         index = place * CHUNK + found
         return {
             "roundId": row.id,
             "operatorId": operator_id,
             "ticketId": ticket_id,
-            "line": ticket_line(row.id, operator_id, *tickets[found]).decode() if row.state in DRAWN_STATES else None,
+            "line": lines[found].decode() if row.state in DRAWN_STATES else None,
             "leafHash": leaves[found].hex(),
             "leafIndex": index,
             "treeSize": manifest.counted,

@@ -6,6 +6,7 @@ resolves to can change in between.
 
 import ipaddress
 import socket
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from models.settings import settings
@@ -24,6 +25,23 @@ class UnknownHost(Invalid):
     """The name does not resolve (now)."""
 
     code = "unknown_host"
+
+
+class ResolverDown(Exception):  # noqa: N818 - a state, not a mistake of anybody
+    """Our own DNS did not answer: that says nothing about the receiver."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A webhook address taken apart: what is connected to, named in SNI and Host, and asked for.
+
+    ``host`` is lower-case ASCII or a canonical address (IPv6 without brackets); ``target`` is path and query.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    target: str
 
 
 def check_url(url: str) -> None:

@@ -27,7 +27,7 @@ class UnknownHost(Invalid):
     code = "unknown_host"
 
 
-class ResolverDown(Exception):  # noqa: N818 - a state, not a mistake of anybody
+class ResolverDown(Exception):
     """Our own DNS did not answer: that says nothing about the receiver."""
 
 

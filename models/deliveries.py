@@ -5,8 +5,8 @@ bytes that will be sent; what then happens to it is only ever added to this row 
 """
 
 from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
+from enum import IntEnum, StrEnum
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,15 +16,14 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     SmallInteger,
+    false,
     func,
     select,
     text,
-    update,
 )
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models.base import Base, Created, Due, Identifier, Instant
+from models.base import Base, Created, Identifier, Instant
 from models.session import database_now
 from protocol.timestamps import format_timestamp
 from protocol.webhook import envelope
@@ -38,18 +37,28 @@ class DeliveryStatus(StrEnum):
     FAILED = "failed"
 
 
-class Delivery(Due, Base):
-    """One message to one operator. ``due_at`` is when its next attempt may begin.
+class Priority(IntEnum):
+    """What goes first. News is worth most when it is new; what somebody queued again can wait for all else."""
 
-    ``fence`` counts the claims: a result that comes with an older number comes from somebody whose lease
-    ran out, and is not written. ``attempts_before`` were made before it was last queued again by hand
-    (``models.requeue``): attempts keep their numbers, and the retry policy counts from there. ``lease_ends_at`` is
-    set while somebody is at it.
+    FIRST_ATTEMPT = 0
+    RETRY = 1
+    REQUEUED = 2
+
+
+class Delivery(Base):
+    """One message to one operator. ``due_at`` is when its next attempt may begin; NULL once there is none.
+
+    Its attempts are claimed and concluded in ``models.leases``. ``fence`` counts the claims: a result that comes with
+    an older number comes from somebody whose lease ran out, and is not written. While somebody is at it,
+    ``lease_ends_at`` is set and ``due_at`` is the same moment. ``attempts_before`` were made before it was last queued
+    again by hand (``models.requeue``): attempts keep their numbers, and the retry policy counts from there.
     """
 
     __tablename__ = "deliveries"
     __table_args__ = (
-        Index("ix_deliveries_ring", "ring_at", postgresql_where=text("due_at IS NOT NULL")),
+        Index("ix_deliveries_due", "operator_id", "priority", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+        Index("ix_deliveries_leased", "operator_id", postgresql_where=text("lease_ends_at IS NOT NULL")),
+        Index("ix_deliveries_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
         Index("ix_deliveries_operator_id_created_at", "operator_id", "created_at"),
         Index("ix_deliveries_round_id", "round_id"),
         Index("ix_deliveries_created_at_id", "created_at", "id"),
@@ -62,6 +71,8 @@ class Delivery(Due, Base):
     event: Mapped[str]
     body: Mapped[bytes] = mapped_column(LargeBinary)
     status: Mapped[str] = mapped_column(server_default=DeliveryStatus.PENDING.value)
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    due_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     attempts: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     attempts_before: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     lease_ends_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
@@ -72,7 +83,12 @@ class Delivery(Due, Base):
 
 
 class DeliveryAttempt(Base):
-    """One attempt at a delivery and what came of it. ``error_class`` is NULL when it succeeded."""
+    """One attempt at a delivery and what came of it. ``error_class`` is NULL when it succeeded.
+
+    ``phases_ms``: milliseconds that asking DNS, connecting, TLS, sending, waiting for the answer and receiving it took,
+    as far as it came (``dns`` to ``receive``); nothing of the first three on a connection used again (``reused``).
+    ``peer`` is the address that was called. What is kept of the answer, and ``url``, is without secrets.
+    """
 
     __tablename__ = "delivery_attempts"
 
@@ -84,6 +100,10 @@ class DeliveryAttempt(Base):
     status_code: Mapped[int | None] = mapped_column(SmallInteger)
     error_class: Mapped[str | None]
     response_body: Mapped[str | None]
+    phases_ms: Mapped[dict[str, Any] | None]
+    peer: Mapped[str | None]
+    reused: Mapped[bool] = mapped_column(server_default=false())
+    detail: Mapped[str | None]
 
 
 def announce(
@@ -104,20 +124,21 @@ def announce_sample(session: Session, event: str, operator_id: str, round_id: in
 
 
 def _write(session: Session, event: str, operator_ids: Iterable[str], round_id: int | None, body: bytes) -> list[UUID]:
-    rows = [
-        {
-            "id": uuid4(),
-            "operator_id": operator_id,
-            "round_id": round_id,
-            "event": event,
-            "body": body,
-            "due_at": func.clock_timestamp(),
-        }
-        for operator_id in operator_ids
-    ]
-    if rows:
-        session.execute(insert(Delivery).values(rows))
-    return [row["id"] for row in rows]  # type: ignore[misc]
+    receivers = list(operator_ids)
+    ids = [uuid4() for _ in receivers]
+    if receivers:
+        session.execute(
+            _WRITE, {"ids": ids, "receivers": receivers, "round_id": round_id, "event": event, "body": body}
+        )
+    return ids
+
+
+# One statement of one text, and the body crosses once, however many receivers there are.
+_WRITE = text("""
+    INSERT INTO deliveries (id, operator_id, round_id, event, body, due_at)
+    SELECT receiver.id, receiver.operator_id, :round_id, :event, :body, clock_timestamp()
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:receivers AS text[])) AS receiver(id, operator_id)
+""")
 
 
 def in_order(session: Session, delivery_ids: Collection[UUID]) -> list[Delivery]:
@@ -147,56 +168,6 @@ def attempts_of(session: Session, delivery_ids: Collection[UUID]) -> dict[UUID, 
     ):
         found[attempt.delivery_id].append(attempt)
     return found
-
-
-def claim(session: Session, delivery_id: UUID, lease_seconds: float) -> Delivery | None:
-    """Take a due delivery for one attempt, for ``lease_seconds``; None when there is nothing to do.
-
-    The lease is ``ring_at``: until it is over, nobody is rung and nobody else gets the delivery.
-    """
-    now = func.clock_timestamp()
-    return session.scalars(
-        update(Delivery)
-        .where(Delivery.id == delivery_id, Delivery.due_at <= now)
-        .values(
-            due_at=now + timedelta(seconds=lease_seconds),
-            ring_at=now + timedelta(seconds=lease_seconds),
-            lease_ends_at=now + timedelta(seconds=lease_seconds),
-            fence=Delivery.fence + 1,
-        )
-        .returning(Delivery)
-    ).first()
-
-
-def conclude(
-    session: Session,
-    delivery: Delivery,
-    attempt: DeliveryAttempt,
-    *,
-    status: DeliveryStatus,
-    retry_in_seconds: float | None,
-) -> bool:
-    """Write what an attempt came to; False when the lease had run out and somebody else has the delivery."""
-    now = database_now(session)
-    retry_at = None if retry_in_seconds is None else now + timedelta(seconds=retry_in_seconds)
-    written = session.execute(
-        update(Delivery)
-        .where(Delivery.id == delivery.id, Delivery.fence == delivery.fence)
-        .values(
-            status=status.value,
-            attempts=attempt.number,
-            due_at=retry_at,
-            ring_at=retry_at or now,
-            lease_ends_at=None,
-            finished_at=None if retry_at else now,
-            error_class=attempt.error_class,
-        )
-        .returning(Delivery.id)
-    ).first()
-    if written is None:
-        return False
-    session.add(attempt)
-    return True
 
 
 def counts_by_status(session: Session, round_id: int) -> dict[str, int]:

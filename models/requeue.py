@@ -10,15 +10,15 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
-from models.deliveries import Delivery, DeliveryStatus
+from models.deliveries import Delivery, DeliveryStatus, Priority
 from models.delivery_search import Wanted
 
 _FAILED = Delivery.status == DeliveryStatus.FAILED.value
 _AGAIN = {
     "status": DeliveryStatus.PENDING.value,
     "attempts_before": Delivery.attempts,
+    "priority": Priority.REQUEUED.value,
     "due_at": func.clock_timestamp(),
-    "ring_at": func.clock_timestamp(),
     "finished_at": None,
 }
 

@@ -63,6 +63,11 @@ class Settings:
     webhook_timeout_seconds: float
     webhook_base_seconds: float
     webhook_attempts: int
+    webhook_breaker_seconds: float
+    webhook_concurrency: int
+    webhook_endpoint_concurrency: int
+    webhook_ca_file: str | None
+    webhook_retention_days: int
     rate_limit_public: str
     rate_limit_authenticated: str
     rate_limit_reset: str
@@ -148,6 +153,11 @@ def _read(env: Env) -> Settings:
         webhook_timeout_seconds=env.float("WEBHOOK_TIMEOUT_SECONDS", 30.0, validate=positive),
         webhook_base_seconds=env.float("WEBHOOK_BASE_SECONDS", 0.1 if sandbox else 30.0, validate=positive),
         webhook_attempts=env.int("WEBHOOK_ATTEMPTS", 3, validate=Range(min=1)),
+        webhook_breaker_seconds=env.float("WEBHOOK_BREAKER_SECONDS", 0.1 if sandbox else 30.0, validate=positive),
+        webhook_concurrency=env.int("WEBHOOK_CONCURRENCY", 1_000, validate=Range(min=2)),
+        webhook_endpoint_concurrency=env.int("WEBHOOK_ENDPOINT_CONCURRENCY", 4, validate=Range(min=2)),
+        webhook_ca_file=env.str("WEBHOOK_CA_FILE", "").strip() or None,
+        webhook_retention_days=env.int("WEBHOOK_RETENTION_DAYS", 90, validate=Range(min=90)),
         rate_limit_public=env.str("RATE_LIMIT_PUBLIC", "60/minute", validate=requests_per_time),
         rate_limit_authenticated=env.str("RATE_LIMIT_AUTHENTICATED", "120/minute", validate=requests_per_time),
         rate_limit_reset=env.str("RATE_LIMIT_RESET", "unix", validate=OneOf(["unix", "seconds"])),

@@ -9,8 +9,8 @@ from sqlalchemy import Boolean, ColumnElement, Double, Select, and_, false, func
 from sqlalchemy.orm import Session
 
 from models.deliveries import Delivery
-from tasks.bell import QUEUES
-from tasks.due import SOURCES, Source
+from tasks.bell import QUEUES, Bell
+from tasks.due import SOURCES, DueTable
 
 
 @dataclass(frozen=True)
@@ -25,27 +25,26 @@ class Backlog:
 def backlogs(session: Session) -> dict[str, Backlog]:
     """The backlog of every queue, by name."""
     found = {queue: Backlog() for queue in QUEUES}
-    for source in SOURCES:
-        depth, oldest, in_flight = session.execute(_count(source)).one()
-        known = found[source.bell.queue]
+    for bell, count in (
+        *((source.bell, _count(source.table, _locked(source.table))) for source in SOURCES),
+        (Bell.DELIVERIES, _count(Delivery, func.coalesce(Delivery.lease_ends_at > func.now(), false()))),
+    ):
+        depth, oldest, in_flight = session.execute(count).one()
+        known = found[bell.queue]
         ages = [age for age in (known.oldest_due_seconds, oldest) if age is not None]
-        found[source.bell.queue] = Backlog(known.depth + depth, max(ages, default=None), known.in_flight + in_flight)
+        found[bell.queue] = Backlog(known.depth + depth, max(ages, default=None), known.in_flight + in_flight)
     return found
 
 
-def _count(source: Source) -> Select[int, float | None, int]:
-    table = source.table
-    due, taken = table.due_at <= func.now(), _taken(source)
-    waits = and_(due, not_(taken))
+def _count(table: DueTable | type[Delivery], taken: ColumnElement[bool]) -> Select[int, float | None, int]:
+    waits = and_(table.due_at <= func.now(), not_(taken))
     age = func.extract("epoch", func.now() - func.min(table.due_at).filter(waits)).cast(Double)
     return select(func.count().filter(waits), age, func.count().filter(taken)).where(table.due_at.is_not(None))
 
 
-def _taken(source: Source) -> ColumnElement[bool]:
-    if source.table is Delivery:
-        return func.coalesce(Delivery.lease_ends_at > func.now(), false())
-    # Everything else is held by its row lock. PostgreSQL notes who locked a row in the row itself (xmax), and which
+def _locked(table: DueTable) -> ColumnElement[bool]:
+    # Such rows are held by their locks. PostgreSQL notes who locked a row in the row itself (xmax), and which
     # transactions are running where everybody can read it: so the lock is seen without trying it.
-    locker = f"{source.table.__tablename__}.xmax"
+    locker = f"{table.__tablename__}.xmax"
     running = "(SELECT backend_xid FROM pg_stat_activity WHERE backend_xid IS NOT NULL)"
     return literal_column(f"{locker} IN {running}", Boolean)

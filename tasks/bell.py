@@ -3,6 +3,8 @@
 The one rule kept here: a bell is rung after the commit and never instead of it, and a bell that cannot be rung is no
 error: the scheduler finds the row and rings again. Whoever rings knows the bell's name only; the actor that answers
 it stands beside the work it does. A bell of a paused queue is heard and not answered: its row stays due.
+
+Most bells name a row. The one for webhooks does not: whoever hears it takes from all that are due.
 """
 
 import logging
@@ -24,6 +26,9 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 RowId = int | str | UUID
+DELIVERIES_A_BELL = 100
+"""Another worker process is called for every so many new deliveries, up to MOST_BELLS at once."""
+MOST_BELLS = 4
 _BELLS = "bells to ring after the commit"
 
 
@@ -32,28 +37,28 @@ class Bell(StrEnum):
 
     ROUND = "advance_round"
     PIECE = "do_piece"
-    DELIVERY = "deliver"
+    DELIVERIES = "deliver"
     HEARTBEAT = "check_heartbeat"
     SCHEDULE = "open_scheduled_round"
 
     @property
     def queue(self) -> str:
         """Webhooks wait in a queue of their own: rounds must not wait behind a slow receiver."""
-        return "deliveries" if self is Bell.DELIVERY else "rounds"
+        return "deliveries" if self is Bell.DELIVERIES else "rounds"
 
 
 QUEUES = tuple(sorted({bell.queue for bell in Bell}))
 """The names of all queues."""
 
 
-def answers(bell: Bell) -> Callable[[Callable[[Any], R]], Callable[[Any], R]]:
+def answers(bell: Bell) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Make a function answer ``bell``. It stays a plain function; what it returns is for other callers than bells."""
 
-    def decorate(function: Callable[[Any], R]) -> Callable[[Any], R]:
-        def answer(row_id: Any) -> None:
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        def answer(*row_id: Any) -> None:
             # Asked every time and of the database, so that a pause counts for the very next piece of work.
             if not is_paused(bell.queue):
-                function(row_id)
+                function(*row_id)
 
         dramatiq.actor(broker=broker, actor_name=bell.value, queue_name=bell.queue)(answer)
         return function
@@ -61,11 +66,15 @@ def answers(bell: Bell) -> Callable[[Callable[[Any], R]], Callable[[Any], R]]:
     return decorate
 
 
-def ring(bell: Bell, row_id: RowId) -> bool:
+def ring(bell: Bell, row_id: RowId | None = None) -> bool:
     """Send one bell now; False when Redis does not take it."""
-    argument = row_id if isinstance(row_id, int) else str(row_id)
+    argument = row_id if row_id is None or isinstance(row_id, int) else str(row_id)
     message: dramatiq.Message[Any] = dramatiq.Message(
-        queue_name=bell.queue, actor_name=bell.value, args=(argument,), kwargs={}, options={}
+        queue_name=bell.queue,
+        actor_name=bell.value,
+        args=() if argument is None else (argument,),
+        kwargs={},
+        options={},
     )
     try:
         broker.enqueue(message)
@@ -73,6 +82,14 @@ def ring(bell: Bell, row_id: RowId) -> bool:
         log.warning("bell not rung", extra={"bell": bell.value, "row": argument, "error": type(error).__name__})
         return False
     return True
+
+
+def unheard(bell: Bell) -> int:
+    """How many bells wait in the queue of this one; 0 while Redis is away."""
+    try:
+        return int(broker.client.llen(f"{broker.namespace}:{bell.queue}"))
+    except RedisError:
+        return 0
 
 
 def ring_after_commit(session: Session, bell: Bell, row_ids: Iterable[RowId]) -> None:
@@ -85,7 +102,10 @@ def ring_after_commit(session: Session, bell: Bell, row_ids: Iterable[RowId]) ->
 
 def _ring_all(session: Session) -> None:
     bells, session.info[_BELLS] = session.info[_BELLS], []
-    for bell, row_id in bells:
+    deliveries = sum(bell is Bell.DELIVERIES for bell, _ in bells)
+    calls = min(-(-deliveries // DELIVERIES_A_BELL), MOST_BELLS)
+    todo: list[tuple[Bell, RowId | None]] = [(bell, row_id) for bell, row_id in bells if bell is not Bell.DELIVERIES]
+    for bell, row_id in [*todo, *([(Bell.DELIVERIES, None)] * calls)]:
         if not ring(bell, row_id):
             # One refusal means Redis is away: do not make the caller wait for the same answer again and again.
             return

@@ -1,137 +1,77 @@
-"""Delivering webhooks: one attempt at a time, signed, logged, and decided upon.
+"""Webhooks leave from here: a sender beside the threads of every worker process, and the bell that wakes it.
 
-The one rule kept here: no database session is open while we talk to a receiver. A delivery is claimed for longer than
-the deadline, sent, and concluded under the claim's fencing number.
+The one rule kept here: a bell says only that something is due. Which delivery goes out next is decided where the
+whole picture is, in the statement that leases it.
 """
 
-import random
-import time
-from contextlib import closing
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from uuid import UUID
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
-import requests
+from dramatiq.middleware import Middleware
 
-from models.credentials import signing_key
-from models.deliveries import Delivery, DeliveryAttempt, DeliveryStatus, claim, conclude
-from models.operators import Operator
-from models.session import database_now, transaction
-from models.settings import settings
-from protocol.retry import Delivered, GiveUp, Outcome, Policy, RetryIn, decide, error_class_of
-from protocol.webhook import headers
-from tasks.addresses import RefusedAddress, UnknownHost, check_destination
 from tasks.bell import Bell, answers
+from tasks.broker import broker
+from tasks.sender import DATABASE_AWAY_SECONDS, Sender
 
-LEASE_MARGIN_SECONDS = 5.0
-READ_BYTES = 64 * 1024
-KEPT_BYTES = 16 * 1024
+log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of calling a receiver: the outcome to decide upon, and what is kept of the body."""
-
-    outcome: Outcome
-    body: str | None = None
+DRAIN_SECONDS = 18.0
+"""How long a stopped worker waits for answers; what is still out then is given back without an attempt."""
+AGAIN_SECONDS = 1.0
 
 
-@answers(Bell.DELIVERY)
-def deliver(delivery_id: str) -> bool:
-    """Make one attempt at a delivery; False when there was nothing to do or the lease ran out meanwhile."""
-    timeout = settings().webhook_timeout_seconds
-    with transaction() as session:
-        delivery = claim(session, UUID(delivery_id), timeout + LEASE_MARGIN_SECONDS)
-        if delivery is None:
-            return False
-        url = session.get_one(Operator, delivery.operator_id).webhook_url
-        key = signing_key(session, delivery.operator_id)
-        started = database_now(session)
+class SenderThread(Middleware):
+    """The sender beside a worker's threads: there as long as the worker is."""
 
-    clock = time.monotonic()
-    answer = _call(url, key, delivery, started, timeout) if url and key else Answer(Outcome(error_class="no_endpoint"))
-    duration = time.monotonic() - clock
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sender: Sender | None = None
+        self._thread: threading.Thread | None = None
 
-    attempt = DeliveryAttempt(
-        delivery_id=delivery.id,
-        number=delivery.attempts + 1,
-        started_at=started,
-        duration_ms=round(duration * 1000),
-        url=url or "",
-        status_code=answer.outcome.status,
-        error_class=error_class_of(answer.outcome),
-        response_body=answer.body,
-    )
-    jitter = random.uniform(-1, 1)  # noqa: S311 - spreads load, guards nothing
-    with transaction() as session:
-        match decide(policy(), attempt.number - delivery.attempts_before, answer.outcome, jitter):
-            case Delivered():
-                return conclude(session, delivery, attempt, status=DeliveryStatus.DELIVERED, retry_in_seconds=None)
-            case RetryIn(seconds):
-                return conclude(session, delivery, attempt, status=DeliveryStatus.PENDING, retry_in_seconds=seconds)
-            case GiveUp():
-                return conclude(session, delivery, attempt, status=DeliveryStatus.FAILED, retry_in_seconds=None)
+    def after_worker_boot(self, broker: Any, worker: Any) -> None:
+        """Start, and look at once: the bells of what came before may have been rung long ago."""
+        started = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(started,), name="sender", daemon=True)
+        self._thread.start()
+        started.wait()
+        self.wake()
 
+    def _run(self, started: threading.Event) -> None:
+        async def main() -> None:
+            self._loop, self._sender = asyncio.get_running_loop(), Sender()
+            started.set()
+            await self._sender.run()
 
-def policy() -> Policy:
-    """How often and how far apart this installation tries."""
-    return Policy(base_seconds=settings().webhook_base_seconds, attempts=settings().webhook_attempts)
+        asyncio.run(main())
 
+    def wake(self) -> None:
+        """Look whether anything is due. Called from any thread."""
+        self._call(lambda sender: sender.wake())
 
-def _call(url: str, key: str, delivery: Delivery, started: datetime, timeout: float) -> Answer:
-    try:
-        check_destination(url)
-    except UnknownHost:
-        return Answer(Outcome(error_class="dns"))
-    except RefusedAddress:
-        return Answer(Outcome(error_class="refused_address"))
-    signed = headers(delivery.event, str(delivery.id), int(started.timestamp()), delivery.body, key)
-    deadline = time.monotonic() + timeout
-    with requests.Session() as http:
-        http.trust_env = False  # no proxy and no .netrc from our environment
-        try:
-            response = http.post(
-                url, data=delivery.body, headers=signed, timeout=timeout, allow_redirects=False, stream=True
-            )
-            with closing(response):
-                body = _read(response, deadline)
-        except requests.exceptions.SSLError:
-            return Answer(Outcome(error_class="tls"))
-        except (requests.exceptions.Timeout, TimeoutError):
-            return Answer(Outcome(error_class="timeout"))
-        except requests.exceptions.ConnectionError:
-            return Answer(Outcome(error_class="connect"))
-        except requests.exceptions.RequestException:
-            return Answer(Outcome(error_class="bad_response"))
-    retry_after = _retry_after(response.headers.get("Retry-After"), started)
-    return Answer(Outcome(status=response.status_code, retry_after=retry_after), body)
+    def before_worker_shutdown(self, broker: Any, worker: Any) -> None:
+        """Take no more, while the worker's threads come to their ends."""
+        self._call(lambda sender: sender.stop(DRAIN_SECONDS))
+
+    def after_worker_shutdown(self, broker: Any, worker: Any) -> None:
+        """Wait until everything is written down."""
+        if self._thread is not None:
+            self._thread.join(DRAIN_SECONDS + DATABASE_AWAY_SECONDS)
+
+    def _call(self, what: Callable[[Sender], None]) -> None:
+        if self._loop is not None and self._sender is not None:
+            with suppress(RuntimeError):  # The loop is over.
+                self._loop.call_soon_threadsafe(what, self._sender)
 
 
-def _read(response: requests.Response, deadline: float) -> str:
-    """The beginning of the body.
-
-    :raises TimeoutError: the receiver takes longer than it may.
-    """
-    read = bytearray()
-    for chunk in response.iter_content(chunk_size=4_096):
-        read += chunk
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        if len(read) >= READ_BYTES:
-            break
-    # PostgreSQL's text cannot hold NUL.
-    return bytes(read[:KEPT_BYTES]).decode("utf-8", "replace").replace("\0", "�")
+beside = SenderThread()
+broker.add_middleware(beside)
 
 
-def _retry_after(value: str | None, now: datetime) -> float | None:
-    """Seconds from a Retry-After header in either of its forms; None for none and for nonsense."""
-    if value is None:
-        return None
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
+@answers(Bell.DELIVERIES)
+def deliver() -> None:
+    """Wake the sender of this process: something is due."""
+    beside.wake()

@@ -2,6 +2,8 @@
 
 The one rule kept here: whoever rings for a row first pushes its ``ring_at`` ahead and commits, so any number of
 schedulers ring once, and a bell that gets lost is rung again when that time is over. Nobody rings for a paused queue.
+
+Webhooks are one source with one bell: it is rung while anything can be leased, unless bells wait unheard already.
 """
 
 from dataclasses import dataclass
@@ -11,15 +13,15 @@ from typing import Final
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from models.deliveries import Delivery
+from models.leases import anything_to_lease
 from models.operators import Operator
 from models.queues import pauses
 from models.rounds import Round, RoundSchedule
 from models.session import transaction
 from models.work import Piece
-from tasks.bell import Bell, RowId, ring, ring_after_commit
+from tasks.bell import MOST_BELLS, Bell, RowId, ring, ring_after_commit, unheard
 
-DueTable = type[Round] | type[Piece] | type[Delivery] | type[Operator] | type[RoundSchedule]
+DueTable = type[Round] | type[Piece] | type[Operator] | type[RoundSchedule]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,6 @@ SOURCES: Final = (
     Source(Piece, Bell.PIECE, 2.0),
     Source(RoundSchedule, Bell.SCHEDULE, 5.0),
     Source(Operator, Bell.HEARTBEAT, 5.0),
-    Source(Delivery, Bell.DELIVERY, 5.0),
 )
 BATCH: Final = 500
 """Rows of one table rung for in one tick at the most."""
@@ -46,7 +47,15 @@ def ring_due() -> int:
     """Ring for every due row of every table whose queue is not paused; returns how many bells were rung."""
     with transaction() as session:
         paused = pauses(session)
-    return sum(_ring_due_of(source) for source in SOURCES if source.bell.queue not in paused)
+    rung = sum(_ring_due_of(source) for source in SOURCES if source.bell.queue not in paused)
+    return rung + (0 if Bell.DELIVERIES.queue in paused else _ring_for_deliveries())
+
+
+def _ring_for_deliveries() -> int:
+    with transaction() as session:
+        due = anything_to_lease(session)
+    # Bells that nobody hears must not pile up in Redis for as long as there is no worker.
+    return int(due and unheard(Bell.DELIVERIES) < MOST_BELLS and ring(Bell.DELIVERIES))
 
 
 def _ring_due_of(source: Source) -> int:
@@ -61,6 +70,8 @@ def ring_again(session: Session, queue: str) -> None:
     Bells heard during the pause were not answered, so those rows' bells are taken for lost at once. What is beyond
     one batch is the scheduler's, at its next ticks.
     """
+    if queue == Bell.DELIVERIES.queue:
+        ring_after_commit(session, Bell.DELIVERIES, [queue])
     for source in SOURCES:
         if source.bell.queue == queue:
             _forget_bells(session, source)
@@ -83,7 +94,7 @@ def _mark_due(session: Session, source: Source) -> list[RowId]:
 
 
 def _forget_bells(session: Session, source: Source) -> None:
-    # Somebody is at work on a locked row; a leased delivery is not due. Neither is touched.
+    # Somebody is at work on a locked row: it is not touched.
     table = source.table
     rung = select(table.id).where(table.due_at <= func.now(), table.ring_at > func.now())
     locked = rung.with_for_update(skip_locked=True).scalar_subquery()

@@ -16,5 +16,5 @@ def check_heartbeat(operator_id: str) -> bool:
             return False
         data = {"operatorId": operator_id, "lastHeartbeat": format_timestamp(last)}
         deliveries = announce(session, "operator.heartbeat_missed", [operator_id], None, data)
-        ring_after_commit(session, Bell.DELIVERY, deliveries)
+        ring_after_commit(session, Bell.DELIVERIES, deliveries)
         return True

@@ -92,7 +92,7 @@ def open_round(session: Session, operator_ids: Sequence[str], deadlines: Deadlin
         "scheduledDrawTime": format_timestamp(deadlines.scheduled_draw_time),
     }
     for event in step.webhooks:
-        ring_after_commit(session, Bell.DELIVERY, announce(session, event, operator_ids, round_id, data))
+        ring_after_commit(session, Bell.DELIVERIES, announce(session, event, operator_ids, round_id, data))
     return row
 
 

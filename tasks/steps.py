@@ -58,10 +58,10 @@ def carry_out(
         if event.startswith("operator."):
             for operator_id, data in sorted(news.operators.get(event, {}).items()):
                 deliveries = announce(session, event, [operator_id], row.id, data)
-                ring_after_commit(session, Bell.DELIVERY, deliveries)
+                ring_after_commit(session, Bell.DELIVERIES, deliveries)
         else:
             deliveries = announce(session, event, invited, row.id, {"roundId": row.id, **news.rounds[event]})
-            ring_after_commit(session, Bell.DELIVERY, deliveries)
+            ring_after_commit(session, Bell.DELIVERIES, deliveries)
     row.due_at = row.ring_at = now
 
 

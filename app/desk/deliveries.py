@@ -52,7 +52,7 @@ def requeue_one(session: Session, actor: str, delivery_id: str, reason: str) -> 
         session.refresh(row)
         raise Conflict(f"the delivery is {row.status}: only a failed one is queued again", code="wrong_state")
     record(session, actor, "delivery.requeue", str(row.id), reason, attemptsBefore=row.attempts)
-    ring_after_commit(session, Bell.DELIVERY, [row.id])
+    ring_after_commit(session, Bell.DELIVERIES, [row.id])
     session.refresh(row)
     return delivery_view(row)
 

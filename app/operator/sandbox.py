@@ -143,7 +143,7 @@ def _tested(events: Sequence[str]) -> list[tuple[Delivery, list[DeliveryAttempt]
             raise Conflict(NO_WEBHOOK.message, code=NO_WEBHOOK.code)
         news = samples(receiver.id, database_now(session))
         ids = [announce_sample(session, event, receiver.id, *news[event]) for event in events]
-        ring_after_commit(session, Bell.DELIVERY, ids)
+        ring_after_commit(session, Bell.DELIVERIES, ids)
     deadline = time.monotonic() + settings().webhook_timeout_seconds + MARGIN_SECONDS
     while True:
         # A transaction for each look: none stays open while we wait for others.

@@ -111,7 +111,7 @@ def test_a_paused_queue_is_neither_rung_for_nor_worked_on(
     rung.clear()
     due.ring_due()
     assert {which for which, _ in rung} == {Bell.ROUND}
-    answer(Bell.DELIVERY, delivery)
+    answer(Bell.DELIVERIES, delivery)
     assert rows("SELECT fence, attempts FROM deliveries WHERE id = :d", d=delivery) == [(0, 0)]
     pause(caller, "rounds")
     rung.clear()
@@ -146,11 +146,11 @@ def test_a_resumed_queue_is_rung_for_at_once_even_where_bells_went_unanswered(
     due.ring_due()  # the bell that will be heard during the pause
     caller = admin("oncall")
     pause(caller, "deliveries")
-    answer(Bell.DELIVERY, delivery)
+    answer(Bell.DELIVERIES, delivery)
     rung.clear()
     assert resume(caller, "deliveries")["paused"] is False
-    assert rung == [(Bell.DELIVERY, UUID(delivery))]
-    answer(Bell.DELIVERY, delivery)
+    assert rung == [(Bell.DELIVERIES, UUID(delivery))]
+    answer(Bell.DELIVERIES, delivery)
     assert rows("SELECT fence, attempts FROM deliveries") == [(1, 1)]
 
 
@@ -169,7 +169,7 @@ def test_a_resume_disturbs_nobody_who_is_at_work(admin: Callable[..., Caller], r
             resume(caller, name)
     leased = rows("SELECT id FROM deliveries WHERE lease_ends_at IS NOT NULL")[0][0]
     assert (Bell.ROUND, round_id) not in rung
-    assert (Bell.DELIVERY, leased) not in rung
+    assert (Bell.DELIVERIES, leased) not in rung
 
 
 def test_more_than_a_batch_is_left_to_the_next_ticks_without_waiting(

@@ -88,4 +88,4 @@ def test_many_schedulers_at_once_ring_once(rung: list[tuple[Bell, object]]) -> N
 def test_the_deliveries_of_an_opening_are_rung_for_at_once(rung: list[tuple[Bell, object]]) -> None:
     a_round(some_operators(2))
     written = {delivery for (delivery,) in rows("SELECT id FROM deliveries")}
-    assert {row for which, row in rung if which is Bell.DELIVERY} == written
+    assert {row for which, row in rung if which is Bell.DELIVERIES} == written

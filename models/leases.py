@@ -122,6 +122,7 @@ _OF_LANE = {
 _OPEN = """
     e.paused_at IS NULL AND (e.open_until IS NULL OR e.open_until <= now())
     AND NOT EXISTS (SELECT FROM queue_pauses WHERE queue = :queue)
+    AND EXISTS (SELECT FROM deliveries WHERE due_at IS NOT NULL) -- asked once, and mostly there is nothing
 """
 
 

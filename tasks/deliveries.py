@@ -8,8 +8,7 @@ import random
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from uuid import UUID
 
 import requests
@@ -23,6 +22,7 @@ from protocol.retry import Delivered, GiveUp, Outcome, Policy, RetryIn, decide, 
 from protocol.webhook import headers
 from tasks.addresses import RefusedAddress, UnknownHost, check_destination
 from tasks.bell import Bell, answers
+from tasks.exchange import retry_after
 
 LEASE_MARGIN_SECONDS = 5.0
 READ_BYTES = 64 * 1024
@@ -104,8 +104,8 @@ def _call(url: str, key: str, delivery: Delivery, started: datetime, timeout: fl
             return Answer(Outcome(error_class="connect"))
         except requests.exceptions.RequestException:
             return Answer(Outcome(error_class="bad_response"))
-    retry_after = _retry_after(response.headers.get("Retry-After"), started)
-    return Answer(Outcome(status=response.status_code, retry_after=retry_after), body)
+    seconds = retry_after(response.headers.get("Retry-After"), started)
+    return Answer(Outcome(status=response.status_code, retry_after=seconds), body)
 
 
 def _read(response: requests.Response, deadline: float) -> str:
@@ -122,16 +122,3 @@ def _read(response: requests.Response, deadline: float) -> str:
             break
     # PostgreSQL's text cannot hold NUL.
     return bytes(read[:KEPT_BYTES]).decode("utf-8", "replace").replace("\0", "�")
-
-
-def _retry_after(value: str | None, now: datetime) -> float | None:
-    """Seconds from a Retry-After header in either of its forms; None for none and for nonsense."""
-    if value is None:
-        return None
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())

@@ -21,8 +21,9 @@ from models.session import database_now, transaction
 from models.settings import settings
 from protocol.retry import Delivered, GiveUp, Outcome, Policy, RetryIn, decide, error_class_of
 from protocol.webhook import headers
-from tasks.addresses import RefusedAddress, UnknownHost, check_destination
+from tasks.addresses import RefusedAddress, ResolverDown, UnknownHost
 from tasks.bell import Bell, answers
+from tasks.resolver import check_destination
 
 LEASE_MARGIN_SECONDS = 5.0
 READ_BYTES = 64 * 1024
@@ -82,7 +83,7 @@ def policy() -> Policy:
 def _call(url: str, key: str, delivery: Delivery, started: datetime, timeout: float) -> Answer:
     try:
         check_destination(url)
-    except UnknownHost:
+    except (UnknownHost, ResolverDown):
         return Answer(Outcome(error_class="dns"))
     except RefusedAddress:
         return Answer(Outcome(error_class="refused_address"))

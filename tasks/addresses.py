@@ -32,6 +32,7 @@ SPECIAL_V4 = tuple(
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # shared by a provider's customers
         "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # Azure's metadata service: in no registry, and the same in every network of theirs
         "169.254.0.0/16",  # link-local: the clouds' metadata services
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # protocol assignments, with DS-Lite, PCP and NAT64 discovery

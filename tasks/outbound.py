@@ -58,6 +58,11 @@ class Call:
     body: str | None
     detail: str | None
 
+    @classmethod
+    def not_made(cls, error_class: str, detail: str | None = None) -> Call:
+        """The call that was not even begun, and why."""
+        return cls(Outcome(error_class=error_class), False, Phases(), 0.0, None, False, None, detail)
+
 
 class Caller:
     """Calls receivers, and keeps connections for the next call. Belongs to one event loop."""

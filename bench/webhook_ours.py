@@ -54,7 +54,7 @@ class Ours:
             event.listen(session, "after_commit", lambda session: committed.append(time.time()))
             told = [self.operators[place] for place in places]
             ids = announce(session, "round.drawn", told, self.round_id, data)
-            ring_after_commit(session, Bell.DELIVERY, ids)
+            ring_after_commit(session, Bell.DELIVERIES, ids)
         return committed[0], [str(delivery_id) for delivery_id in ids]
 
     def wait_until_done(self, seconds: float) -> None:

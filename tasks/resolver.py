@@ -42,7 +42,7 @@ TRY_SECONDS = 1.5
 NAME_SECONDS = 4.0
 """How long a name is asked for."""
 
-ALIVE_SECONDS = 0.9
+ALIVE_SECONDS = 0.8
 """How long a resolver that did not answer about a name may take to show that it answers at all."""
 
 REGISTRATION_SECONDS = 5.0

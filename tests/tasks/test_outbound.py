@@ -1,0 +1,533 @@
+"""Calling receivers that misbehave in every way we know: one deadline, one class, one line on what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import socket
+import ssl
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from protocol.retry import Outcome, error_class_of
+from tasks.addresses import Destination, RefusedAddress, ResolverDown, UnknownHost
+from tasks.exchange import KEPT_BYTES, retry_after
+from tasks.outbound import Call, Caller, _request, trust
+from tests import hostile_receiver as hostile
+from tests.authorities import Authority
+from tests.hostile_receiver import Hostile, Mode, misbehaving
+from tests.polling import until
+
+NAME = "receiver.example"
+HEADERS = {"Content-Type": "application/json", "webhook-id": "1"}
+DEADLINE = 0.6
+GRACE = 0.5
+PLENTY = 20.0
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+async def loopback(_: Destination) -> list[str]:
+    return ["127.0.0.1"]
+
+
+def at(port: int, scheme: str = "http", host: str = NAME, target: str = "/hook?a=1") -> Destination:
+    return Destination(scheme, host, port, target)
+
+
+@contextlib.asynccontextmanager
+async def calling(authority: Authority | None = None, resolve: Any = loopback) -> Any:
+    caller = Caller(resolve, trust(authority.ca_file if authority else None))
+    try:
+        yield caller
+    finally:
+        await caller.close()
+
+
+def run(test: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(test)
+
+
+def one_call(destination: Destination, seconds: float, authority: Authority | None = None, **options: Any) -> Call:
+    async def test() -> Call:
+        async with calling(authority, **options) as caller:
+            return await caller.post(destination, HEADERS, b"{}", seconds)
+
+    return run(test())  # type: ignore[no-any-return]
+
+
+# What ends at the deadline and not later.
+
+HANGING: dict[str, tuple[Mode, str]] = {
+    "never answers": (hostile.never_answers, "wait"),
+    "drips its body": (hostile.drips_body, "receive"),
+    "drips chunks": (hostile.drips_chunks, "receive"),
+    "drips headers": (hostile.drips_headers, "receive"),
+    "drips interim answers": (hostile.drips_interim_answers, "receive"),
+    "declares more than it sends": (
+        hostile.answering(b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\nx"),
+        "receive",
+    ),
+    "does not end its headers": (hostile.answering(b"HTTP/1.1 200 OK\r\n"), "receive"),
+    "sends half a status line": (hostile.answering(b"HTTP"), "receive"),
+    "100 and then nothing": (hostile.answering(b"HTTP/1.1 100 Continue\r\n\r\n"), "receive"),
+    "does not read": (hostile.does_not_read, "send"),
+}
+
+
+def test_whatever_a_receiver_does_the_call_ends_at_its_deadline(authority: Authority) -> None:
+    body = b"x" * 20_000_000  # more than the kernel takes from us for a receiver that does not read
+    small = dict.fromkeys(HANGING, b"{}") | {"does not read": body}
+
+    async def timed(caller: Caller, destination: Destination, what: bytes) -> tuple[Call, float]:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        call = await caller.post(destination, HEADERS, what, DEADLINE)
+        return call, clock() - began
+
+    async def test(ports: dict[tuple[str, str], int]) -> dict[tuple[str, str], tuple[Call, float]]:
+        async with calling(authority) as caller:
+            calls = [timed(caller, at(port, scheme), small[name]) for (name, scheme), port in ports.items()]
+            return dict(zip(ports, await asyncio.gather(*calls), strict=True))
+
+    with contextlib.ExitStack() as stack:
+        states: dict[tuple[str, str], Hostile] = {}
+        for name, (mode, _) in HANGING.items():
+            states[name, "http"] = stack.enter_context(misbehaving(mode))
+            states[name, "https"] = stack.enter_context(misbehaving(mode, authority.context(NAME)))
+        found = run(test({key: state.port for key, state in states.items()}))
+        for (name, scheme), (call, took) in found.items():
+            assert error_class_of(call.outcome) == "timeout", (name, scheme, call)
+            assert DEADLINE <= took < DEADLINE + GRACE, (name, scheme, took, call)
+            assert DEADLINE * 0.9 <= call.seconds < DEADLINE + GRACE
+            assert call.peer == "127.0.0.1"
+            assert not call.ours
+            assert not call.reused
+            assert states[name, scheme].connections == 1
+            assert (call.phases.tls is not None) == (scheme == "https")
+            spent = [
+                getattr(call.phases, phase) or 0.0 for phase in ("dns", "connect", "tls", "send", "wait", "receive")
+            ]
+            assert sum(spent) == pytest.approx(call.seconds, abs=0.05)
+            if scheme == "http":
+                assert max(spent) == getattr(call.phases, HANGING[name][1]), (name, call)
+
+
+def test_connecting_and_handshakes_that_hang_end_at_the_deadline_too(authority: Authority) -> None:
+    async def slow_names(_: Destination) -> list[str]:
+        await asyncio.Event().wait()
+        return []
+
+    with hostile.not_accepting() as full, misbehaving(hostile.never_answers) as mute:
+        connecting = one_call(at(full), DEADLINE)
+        shaking = one_call(at(mute.port, "https"), DEADLINE)
+        naming = one_call(at(mute.port), DEADLINE, resolve=slow_names)
+    for call, phase, detail in (
+        (connecting, "connect", "no answer to connecting in time"),
+        (shaking, "tls", "the TLS handshake did not end in time"),
+        (naming, "dns", "the name was not resolved in time"),
+    ):
+        assert call.outcome == Outcome(error_class="timeout")
+        assert call.detail == detail
+        assert DEADLINE * 0.9 <= getattr(call.phases, phase) <= call.seconds < DEADLINE + GRACE
+        assert call.phases.send is None
+
+
+def test_a_whole_head_of_200_without_the_end_of_its_body_is_a_timeout() -> None:
+    with misbehaving(hostile.answering(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf\0")) as receiver:
+        call = one_call(at(receiver.port), DEADLINE)
+    assert (call.outcome, call.body) == (Outcome(error_class="timeout"), "half�")
+    assert call.detail == "status 200, but the answer did not end in time"
+
+
+# What an answer amounts to.
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+KIB_64 = "the answer's headers exceed 64 KiB"
+ANSWERS: dict[str, tuple[Mode, str | None, int | None, str | None, str | None]] = {
+    # name: mode, error class, status, body, detail
+    "answers well": (hostile.well, None, 200, "thanks", None),
+    "answers without a body": (hostile.keeping(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), None, 200, "", None),
+    "ends its body by hanging up": (hostile.ending(b"HTTP/1.0 200 OK\r\n\r\nbye"), None, 200, "bye", None),
+    "answers in chunks": (hostile.keeping(CHUNKED + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), None, 200, "abcde", None),
+    "is not UTF-8": (
+        hostile.ending(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n\xff\0a"), None, 200, "��a", None,
+    ),
+    "204": (hostile.keeping(b"HTTP/1.1 204 No Content\r\n\r\n"), "status_2xx", 204, "", None),
+    "redirects": (
+        hostile.keeping(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
+        "status_3xx", 302, "", None,
+    ),
+    "404": (hostile.keeping(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno"), "status_4xx", 404, "no", None),
+    "500": (hostile.keeping(b"HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno"), "status_5xx", 500, "no", None),
+    "999": (hostile.keeping(b"HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n"), "status_other", 999, "", None),
+    "100 then 200": (hostile.keeping(b"HTTP/1.1 100 Continue\r\n\r\n" + hostile.OK), None, 200, "thanks", None),
+    "103 then 200": (
+        hostile.keeping(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + hostile.OK), None, 200, "thanks", None,
+    ),
+    "101": (
+        hostile.answering(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nrest"),
+        "status_1xx", 101, "", None,
+    ),
+    "answers before it has read": (hostile.answers_before_the_body_is_read, "status_4xx", 413, "", None),
+    "never ends its body": (hostile.endless_body, None, 200, "y" * KEPT_BYTES, None),
+    "never ends its tiny chunks": (hostile.endless_tiny_chunks, None, 200, None, None),
+    "never ends its trailers": (hostile.endless_trailers, None, 200, "", None),
+    "declares a huge body": (
+        hostile.ending(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + b"z" * 70_000),
+        None, 200, "z" * KEPT_BYTES, None,
+    ),
+    "gzip bomb": (
+        hostile.keeping(
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(hostile.GZIP_BOMB)
+            + hostile.GZIP_BOMB
+        ),
+        None, 200, hostile.GZIP_BOMB[:KEPT_BYTES].decode("utf-8", "replace").replace("\0", "�"), None,
+    ),
+    "endless headers": (hostile.endless_headers, "bad_response", None, None, "the answer has more than 100 headers"),
+    "one endless header": (hostile.one_endless_header, "bad_response", None, None, KIB_64),
+    "endless interim answers": (
+        hostile.endless_interim_answers, "bad_response", None, None, "more than 20 interim answers",
+    ),
+    "many small headers": (
+        hostile.ending(b"HTTP/1.1 200 OK\r\n" + b"a:\r\n" * 101 + b"\r\n"),
+        "bad_response", None, None, "the answer has more than 100 headers",
+    ),
+    "as many headers as may be": (
+        hostile.ending(b"HTTP/1.1 200 OK\r\n" + b"a:\r\n" * 100 + b"\r\n"), None, 200, "", None,
+    ),
+    "two lengths": (
+        hostile.ending(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
+        "bad_response", None, None, "conflicting Content-Length headers",
+    ),
+    "garbage": (hostile.ending(b"\x00\xff\x17garbage"), "bad_response", None, None, "the answer is not HTTP/1.1"),
+    "HTTP/0.9": (hostile.ending(b"<html>hello</html>"), "bad_response", None, None, "the answer is not HTTP/1.1"),
+    "HTTP/2": (
+        hostile.answering(b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80"),
+        "bad_response", None, None, "the answer is not HTTP/1.1",
+    ),
+    "echoes the request": (
+        hostile.ending(b"POST /hook HTTP/1.1\r\n\r\n"), "bad_response", None, None, "the answer is not HTTP/1.1",
+    ),
+    "no status": (hostile.ending(b"HTTP/1.1 what\r\n\r\n"), "bad_response", None, None, "illegal status line"),
+    "a header without a name": (
+        hostile.ending(b"HTTP/1.1 200 OK\r\nsecret\r\n\r\n"), "bad_response", None, None, "illegal header line",
+    ),
+    "closes at once": (
+        hostile.closes_at_once, "bad_response", None, None, "the receiver reset the connection without an answer",
+    ),
+    "closes after the request": (
+        hostile.closes_after_the_request, "bad_response", None, None, "the receiver hung up without an answer",
+    ),
+    "resets": (hostile.resets, "bad_response", None, None, "the receiver reset the connection without an answer"),
+    "ends in its headers": (
+        hostile.ending(b"HTTP/1.1 200 OK\r\nContent-"),
+        "bad_response", None, None, "the receiver hung up in the middle of the headers",
+    ),
+    "ends in its body": (
+        hostile.ending(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"),
+        "bad_response", None, "ab",
+        "peer closed connection without sending complete message body (received 2 bytes, expected 5)",
+    ),
+}  # fmt: skip
+
+
+def test_every_answer_is_what_it_is_and_no_more_of_it_is_kept_than_we_said(authority: Authority) -> None:
+    async def test(ports: dict[tuple[str, str], int]) -> dict[tuple[str, str], Call]:
+        async with calling(authority) as caller:
+            calls = [caller.post(at(port, scheme), HEADERS, b"{}", PLENTY) for (_, scheme), port in ports.items()]
+            return dict(zip(ports, await asyncio.gather(*calls), strict=True))
+
+    with contextlib.ExitStack() as stack:
+        states: dict[tuple[str, str], Hostile] = {}
+        for name, (mode, *_) in ANSWERS.items():
+            states[name, "http"] = stack.enter_context(misbehaving(mode))
+            states[name, "https"] = stack.enter_context(misbehaving(mode, authority.context(NAME)))
+        found = run(test({key: state.port for key, state in states.items()}))
+        for (name, scheme), call in found.items():
+            _, error_class, status, body, detail = ANSWERS[name]
+            where = (name, scheme, call)
+            assert error_class_of(call.outcome) == error_class, where
+            assert call.outcome.status == status, where
+            assert call.body is None or len(call.body.encode()) <= KEPT_BYTES * 3, where
+            assert name == "never ends its tiny chunks" or call.body == body, where
+            # A hang-up can reach us as a reset or as an end, depending on what was still on its way.
+            assert (call.detail or "").replace("hung up", "reset the connection") == (detail or "").replace(
+                "hung up", "reset the connection"
+            ), where
+            assert call.peer == "127.0.0.1"
+            assert not call.ours
+            assert None not in (call.phases.dns, call.phases.connect, call.phases.send), where
+            assert states[name, scheme].connections == 1, where
+
+
+def test_the_request_is_what_was_asked_for() -> None:
+    with misbehaving(hostile.well) as receiver:
+        one_call(at(receiver.port), PLENTY)
+        [(head, body)] = receiver.requests
+    lines = head.decode().split("\r\n")
+    assert lines[0] == "POST /hook?a=1 HTTP/1.1"
+    assert [line.lower() for line in lines[1:]] == [
+        f"host: {NAME}:{receiver.port}",
+        "content-length: 2",
+        "accept-encoding: identity",
+        "content-type: application/json",
+        "webhook-id: 1",
+    ]
+    assert body == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host", "port", "said"),
+    [
+        ("https", "a.example", 443, b"a.example"),
+        ("http", "a.example", 80, b"a.example"),
+        ("http", "a.example", 443, b"a.example:443"),
+        ("https", "2001:db8::1", 443, b"[2001:db8::1]"),
+        ("https", "2001:db8::1", 8443, b"[2001:db8::1]:8443"),
+    ],
+)
+def test_the_host_header_names_the_port_only_where_it_must(scheme: str, host: str, port: int, said: bytes) -> None:
+    request = _request(Destination(scheme, host, port, "/"), {}, b"")
+    assert dict(request.headers)[b"host"] == said
+
+
+def test_a_retry_after_is_handed_on() -> None:
+    answer = b"HTTP/1.1 503 No\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n"
+    with misbehaving(hostile.keeping(answer)) as receiver:
+        assert one_call(at(receiver.port), PLENTY).outcome == Outcome(status=503, retry_after=120.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("0", 0.0),
+        ("120", 120.0),
+        ("9" * 60, 999_999_999.0),
+        ("9" * 5_000, None),
+        ("-1", None),
+        ("1.5", None),
+        ("", None),
+        ("soon", None),
+        ("١٢", None),
+        ("Sat, 21 Nov 2026 10:02:00 GMT", 120.0),
+        ("Sat, 21 Nov 2026 10:02:00", 120.0),
+        ("Sat, 21 Nov 2026 09:00:00 GMT", 0.0),
+        ("Sat, 21 Nov 99999 09:00:00 GMT", None),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 251_607_131_939.0),
+        ("Sat, 21 Nov 2026 10:02:00 +99999999999999", None),
+        ("Sat, 21 Nov 2026 99:99:99 GMT", None),
+    ],
+)
+def test_a_retry_after_is_seconds_or_a_date_and_nonsense_is_none(value: str | None, seconds: float | None) -> None:
+    assert retry_after(value, datetime(2026, 11, 21, 10, 0, tzinfo=UTC)) == seconds
+
+
+# Whom we talk to.
+
+
+def test_we_connect_where_the_resolver_said_and_check_the_name_that_was_asked_for(authority: Authority) -> None:
+    asked: list[Destination] = []
+
+    async def resolve(destination: Destination) -> list[str]:
+        asked.append(destination)
+        return ["127.0.0.1"]
+
+    with misbehaving(hostile.well, authority.context("made-up.example")) as receiver:
+        destination = at(receiver.port, "https", "made-up.example")
+        call = one_call(destination, PLENTY, authority, resolve=resolve)
+    assert (call.outcome, call.peer, call.detail) == (Outcome(status=200), "127.0.0.1", None)
+    assert asked == [destination]
+    assert receiver.names == ["made-up.example"]
+
+
+def test_a_header_cannot_lead_the_call_elsewhere(authority: Authority) -> None:
+    with misbehaving(hostile.well, authority.context(NAME)) as right, misbehaving(hostile.well) as wrong:
+        tricks = {"X-Forwarded-Host": f"127.0.0.1:{wrong.port}", "Forwarded": f"host=127.0.0.1:{wrong.port}"}
+
+        async def test() -> Call:
+            async with calling(authority) as caller:
+                target = f"http://127.0.0.1:{wrong.port}/"
+                return await caller.post(at(right.port, "https", target=target), tricks, b"{}", PLENTY)  # type: ignore[no-any-return]
+
+        assert run(test()).outcome == Outcome(status=200)
+    assert (right.connections, wrong.connections) == (1, 0)
+
+
+@pytest.mark.parametrize("returned", ["localhost", NAME, "fe80::1%lo", "127.1", "", "0x7f000001"])
+def test_a_name_is_never_connected_to(returned: str) -> None:
+    async def resolve(_: Destination) -> list[str]:
+        return [returned]
+
+    call = one_call(at(80), PLENTY, resolve=resolve)
+    assert call.outcome == Outcome(error_class="refused_address")
+
+
+def test_proxies_of_the_environment_are_not_asked(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    with misbehaving(hostile.well) as proxy, misbehaving(hostile.well, authority.context(NAME)) as receiver:
+        for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
+        assert one_call(at(receiver.port, "https"), PLENTY, authority).outcome == Outcome(status=200)
+    assert proxy.connections == 0
+
+
+def test_the_next_address_is_tried_when_one_refuses_or_is_silent() -> None:
+    async def resolve(_: Destination) -> list[str]:
+        return ["127.0.0.2", "127.0.0.3", "127.0.0.1"]
+
+    with misbehaving(hostile.well) as receiver:  # listens at 127.0.0.1 only
+        call = one_call(at(receiver.port), PLENTY, resolve=resolve)
+    assert (call.outcome, call.peer) == (Outcome(status=200), "127.0.0.1")
+
+    async def silent_first(_: Destination) -> list[str]:
+        return ["127.0.0.1", "127.0.0.2"]
+
+    with hostile.not_accepting() as port:
+        call = one_call(at(port), 2 * DEADLINE, resolve=silent_first)
+    assert (call.outcome, call.peer) == (Outcome(error_class="connect"), "127.0.0.2")
+    assert DEADLINE * 0.9 <= call.seconds < DEADLINE + GRACE
+
+
+def test_ipv6_is_spoken() -> None:
+    async def resolve(_: Destination) -> list[str]:
+        return ["::1"]
+
+    with misbehaving(hostile.well, address="::1") as receiver:
+        call = one_call(at(receiver.port, host="::1"), PLENTY, resolve=resolve)
+    assert (call.outcome, call.peer) == (Outcome(status=200), "::1")
+
+
+# Certificates.
+
+
+def shown(authority: Authority, tls: ssl.SSLContext, host: str = NAME, mode: Mode = hostile.well) -> Call:
+    with misbehaving(mode, tls) as receiver:
+        call = one_call(at(receiver.port, "https", host), PLENTY, authority)
+        assert receiver.requests == [] or call.outcome.status == 200
+    return call
+
+
+def test_a_certificate_must_be_valid_for_the_host_and_signed_by_somebody_we_trust(authority: Authority) -> None:
+    def refused(tls: ssl.SSLContext, host: str = NAME) -> str | None:
+        call = shown(authority, tls, host)
+        assert (call.outcome, call.ours, call.peer) == (Outcome(error_class="tls"), False, "127.0.0.1")
+        assert call.phases.tls is not None
+        assert call.phases.send is None
+        return call.detail
+
+    assert refused(authority.context(NAME, expired=True)) == "certificate has expired"
+    assert refused(authority.context(NAME, signed_by_itself=True)) == "self-signed certificate"
+    assert refused(authority.context("other.example")) == (
+        "Hostname mismatch, certificate is not valid for 'receiver.example'."
+    )
+    assert refused(authority.context(NAME), "127.0.0.1") == (
+        "IP address mismatch, certificate is not valid for '127.0.0.1'."
+    )
+    assert refused(authority.old_context(NAME)) == "tlsv1 alert protocol version"
+    assert refused(authority.context("127.0.0.1"), NAME) is not None
+    assert refused(authority.context("*.example.com"), "a.b.example.com") is not None
+
+
+def test_a_certificate_may_be_for_an_address_or_a_wildcard(authority: Authority) -> None:
+    assert shown(authority, authority.context("127.0.0.1"), "127.0.0.1").outcome == Outcome(status=200)
+    assert shown(authority, authority.context("*.example.com"), "a.example.com").outcome == Outcome(status=200)
+    assert shown(authority, authority.context(NAME), NAME + ".").outcome == Outcome(status=200)
+
+
+def test_a_private_authority_is_believed_only_where_it_was_named(authority: Authority) -> None:
+    with misbehaving(hostile.well, authority.context(NAME)) as receiver:
+        call = one_call(at(receiver.port, "https"), PLENTY)
+    assert call.outcome == Outcome(error_class="tls")
+    assert call.detail == "unable to get local issuer certificate"
+
+
+def test_plain_http_or_a_hang_up_on_the_tls_port_is_a_failure_of_tls() -> None:
+    def speaks_first(visit: hostile.Visit) -> None:
+        visit.send(hostile.OK)
+        visit.linger()
+
+    def understands_nothing(visit: hostile.Visit) -> None:
+        visit.sock.recv(65_536)
+        visit.send(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+    for mode in (speaks_first, understands_nothing):
+        with misbehaving(mode) as plain:
+            call = one_call(at(plain.port, "https"), PLENTY)
+        assert call.outcome == Outcome(error_class="tls")
+        assert call.detail == "the receiver does not speak TLS on this port"
+    with misbehaving(hostile.closes_at_once) as closing:
+        call = one_call(at(closing.port, "https"), PLENTY)
+    assert call.outcome == Outcome(error_class="tls")
+    assert call.detail == "the receiver hung up in the TLS handshake"
+
+
+# Whose fault it is.
+
+
+def test_what_the_resolver_says_is_told_apart() -> None:
+    def said(problem: Exception) -> tuple[str | None, bool]:
+        async def resolve(_: Destination) -> list[str]:
+            raise problem
+
+        call = one_call(at(80), PLENTY, resolve=resolve)
+        assert (call.peer, call.body, call.phases.connect) == (None, None, None)
+        assert call.phases.dns is not None
+        return call.outcome.error_class, call.ours
+
+    assert said(RefusedAddress("not public")) == ("refused_address", False)
+    assert said(UnknownHost("no such name")) == ("dns", False)
+    assert said(ResolverDown("no answer")) == ("dns", True)
+    assert said(OSError(24, "Too many open files")) == ("dns", True)
+    assert said(ZeroDivisionError()) == ("unknown", False)
+
+
+def test_a_refused_connection_is_the_receivers_and_a_lack_of_sockets_is_ours() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    call = one_call(at(port), PLENTY)
+    assert (call.outcome, call.ours) == (Outcome(error_class="connect"), False)
+    assert (call.detail, call.peer) == ("Connection refused", "127.0.0.1")
+
+    async def test() -> Call:
+        async with calling() as caller:
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+            try:
+                return await caller.post(at(port), HEADERS, b"{}", PLENTY)  # type: ignore[no-any-return]
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    call = run(test())
+    assert (call.outcome, call.ours) == (Outcome(error_class="connect"), True)
+    assert call.detail == "Too many open files"
+
+
+def test_a_cancelled_call_hangs_up(authority: Authority) -> None:
+    async def test(port: int) -> None:
+        async with calling(authority) as caller:
+            task = asyncio.create_task(caller.post(at(port, "https"), HEADERS, b"{}", PLENTY))
+            while not receiver.requests:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    left: list[bool] = []
+
+    def mode(visit: hostile.Visit) -> None:
+        hostile.never_answers(visit)
+        left.append(True)
+
+    with misbehaving(mode, authority.context(NAME)) as receiver:
+        run(test(receiver.port))
+        until(lambda: left)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import LargeBinary, text
 from sqlalchemy.orm import Session
 
 from models.deliveries import DeliveryStatus, Priority
@@ -173,7 +173,7 @@ _TAKE = {
     RETURNING d.id, d.operator_id, d.event, d.body, d.fence, d.attempts + 1 AS number, d.attempts_before, d.priority,
         o.webhook_url AS url, newest.encrypted AS encrypted_key, clock_timestamp() AS taken_at,
         CAST(extract(epoch FROM clock_timestamp() - d.created_at) AS float) AS waited
-    """)  # noqa: S608
+    """).columns(body=LargeBinary, encrypted_key=LargeBinary)  # noqa: S608
     for lane in Lane
 }
 

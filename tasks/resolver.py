@@ -42,11 +42,11 @@ TRY_SECONDS = 1.5
 NAME_SECONDS = 4.0
 """How long a name is asked for."""
 
-ALIVE_SECONDS = 0.9
+ALIVE_SECONDS = 0.8
 """How long a resolver that did not answer about a name may take to show that it answers at all."""
 
 REGISTRATION_SECONDS = 5.0
-"""How long whoever registers an address waits for its name."""
+"""How long whoever registers an address waits for its name; longer than the two above together."""
 
 LONGEST_KEPT_SECONDS = 60.0
 """How long an answer is kept at most; never longer than its own time to live."""
@@ -102,7 +102,7 @@ class Resolver:
         if name.rpartition(".")[2] == "invalid":
             raise _unknown()
         until, found = self._kept.get(name, (0.0, ()))
-        if time.monotonic() < until:
+        if _now() < until:
             self._kept.move_to_end(name)
             return found
         if (task := self._asking.get(name)) is None:
@@ -164,7 +164,7 @@ class Resolver:
     def _keep(self, name: str, found: tuple[str, ...], seconds: float) -> None:
         if seconds <= 0:
             return
-        self._kept[name] = (time.monotonic() + min(seconds, LONGEST_KEPT_SECONDS), found)
+        self._kept[name] = (_now() + min(seconds, LONGEST_KEPT_SECONDS), found)
         self._kept.move_to_end(name)
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
@@ -184,7 +184,7 @@ def check_destination(url: str) -> None:
     async def check() -> None:
         try:
             async with asyncio.timeout(REGISTRATION_SECONDS):
-                await Resolver(REGISTRATION_SECONDS - ALIVE_SECONDS - 0.6).addresses(to)
+                await Resolver().addresses(to)
         except TimeoutError:
             raise ResolverDown("no DNS server answers in time") from None
 
@@ -208,3 +208,7 @@ def _failed_over_the_name(error: dns.resolver.NoNameservers | dns.resolver.Lifet
 
 def _unknown() -> UnknownHost:
     return UnknownHost("the webhook URL's host does not resolve")
+
+
+def _now() -> float:
+    return time.monotonic()

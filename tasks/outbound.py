@@ -93,7 +93,7 @@ class Caller:
         return attempt.answered()
 
     async def close(self) -> None:
-        """Hang up the idle connections."""
+        """Hang up the idle connections; calls under way end as they will, and leave none behind."""
         self._idle.close()
 
     async def _post(self, attempt: _Attempt, destination: Destination, headers: Mapping[str, str], body: bytes) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import resource
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import astuple
+from pathlib import Path
 
 import pytest
 
 from protocol.retry import Outcome
 from tasks.addresses import Destination, RefusedAddress, ResolverDown, UnknownHost
-from tasks.outbound import Call
+from tasks.outbound import Call, trust
+from tasks.wires import ours
 from tests import hostile_receiver as hostile
 from tests.authorities import Authority
 from tests.callers import DEADLINE, GRACE, HEADERS, NAME, PLENTY, at, calling, one_call, run, timed
@@ -284,6 +288,60 @@ def test_a_refused_connection_is_the_receivers_and_a_lack_of_sockets_is_ours() -
     call = run(test())
     assert (call.outcome, call.ours) == (Outcome(error_class="connect"), True)
     assert call.detail == "Too many open files"
+
+
+@pytest.mark.parametrize(
+    ("number", "address", "fault"),
+    [
+        (errno.ENFILE, "192.0.2.1", True),
+        (errno.ENOBUFS, "2001:db8::1", True),
+        (errno.ENOMEM, "192.0.2.1", True),
+        (errno.ENETDOWN, "2001:db8::1", True),
+        (errno.EADDRNOTAVAIL, "192.0.2.1", True),
+        (errno.ENETUNREACH, "192.0.2.1", True),
+        # A receiver that has IPv6 only, where we have none, must not be called for ever.
+        (errno.EADDRNOTAVAIL, "2001:db8::1", False),
+        (errno.ENETUNREACH, "2001:db8::1", False),
+        (errno.EHOSTUNREACH, "192.0.2.1", False),
+        (errno.ECONNREFUSED, "192.0.2.1", False),
+    ],
+)
+def test_a_lack_of_ports_or_routes_is_ours_unless_it_may_be_a_lack_of_ipv6(
+    number: int, address: str, fault: bool
+) -> None:
+    assert ours(OSError(number, "made up"), address) is fault
+
+
+def test_authorities_that_cannot_be_read_are_said_so_at_once(tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").write_text("")
+    for name in ("missing.pem", "empty.pem"):
+        with pytest.raises(OSError, match=r"No such file|NO_CERTIFICATE"):
+            trust(str(tmp_path / name))
+
+
+def test_a_call_under_way_when_the_caller_closes_leaves_no_connection_behind() -> None:
+    left = threading.Event()
+
+    def mode(visit: hostile.Visit) -> None:
+        visit.request()
+        going_on.wait(PLENTY)
+        visit.send(hostile.OK)
+        visit.linger()
+        left.set()
+
+    async def test(port: int) -> Call:
+        async with calling() as caller:
+            task = asyncio.create_task(caller.post(at(port), HEADERS, b"{}", PLENTY))
+            while not receiver.requests:
+                await asyncio.sleep(0.01)
+        going_on.set()
+        call = await task
+        assert await asyncio.to_thread(left.wait, PLENTY)
+        return call
+
+    going_on = threading.Event()
+    with misbehaving(mode) as receiver:
+        assert run(test(receiver.port)).outcome == Outcome(status=200)
 
 
 def test_a_cancelled_call_hangs_up(authority: Authority) -> None:

@@ -18,9 +18,10 @@ import structlog
 from protocol.retry import Outcome
 from tasks.addresses import Destination, RefusedAddress, ResolverDown, UnknownHost
 from tasks.connections import Connection, Idle, endpoint_of
+from tasks.dialling import dial, ours
 from tasks.exchange import HEAD_BYTES, Answer, HungUp, exchange, retry_after
 from tasks.stopwatch import Phases, Stopwatch
-from tasks.wires import Failed, dial, ours, reason, trust
+from tasks.wires import Failed, reason, trust
 
 __all__ = ["Call", "Caller", "Phases", "Resolve", "trust"]
 

@@ -18,8 +18,8 @@ import pytest
 
 from protocol.retry import Outcome
 from tasks.addresses import Destination, RefusedAddress, ResolverDown, UnknownHost
+from tasks.dialling import ours
 from tasks.outbound import Call, trust
-from tasks.wires import ours
 from tests import hostile_receiver as hostile
 from tests.authorities import Authority
 from tests.callers import DEADLINE, GRACE, HEADERS, NAME, PLENTY, at, calling, one_call, run, timed
@@ -247,6 +247,15 @@ def test_plain_http_or_a_hang_up_on_the_tls_port_is_a_failure_of_tls() -> None:
         call = one_call(at(closing.port, "https"), PLENTY)
     assert call.outcome == Outcome(error_class="tls")
     assert call.detail == "the receiver hung up in the TLS handshake"
+
+
+def test_tls_that_talks_without_end_is_ended(authority: Authority) -> None:
+    tls = authority.context(NAME)
+    tls.num_tickets = 4_000
+    with misbehaving(hostile.never_answers, tls) as receiver:
+        call = one_call(at(receiver.port, "https"), PLENTY, authority)
+    assert call.outcome == Outcome(error_class="tls")
+    assert call.detail == "TLS goes on without an answer"
 
 
 # Whose fault it is.

@@ -40,11 +40,16 @@ class Bell(StrEnum):
     DELIVERIES = "deliver"
     HEARTBEAT = "check_heartbeat"
     SCHEDULE = "open_scheduled_round"
+    CHORE = "do_chore"
 
     @property
     def queue(self) -> str:
-        """Webhooks wait in a queue of their own: rounds must not wait behind a slow receiver."""
-        return "deliveries" if self is Bell.DELIVERIES else "rounds"
+        """Webhooks wait in a queue of their own: rounds must not wait behind a slow receiver.
+
+        Chores are done beside them, where a bell only wakes the sender. Whoever pauses webhooks to look into them
+        keeps the old ones as well.
+        """
+        return "deliveries" if self in (Bell.DELIVERIES, Bell.CHORE) else "rounds"
 
 
 QUEUES = tuple(sorted({bell.queue for bell in Bell}))

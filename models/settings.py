@@ -69,6 +69,7 @@ class Settings:
     webhook_endpoint_concurrency: int
     webhook_ca_file: str | None
     webhook_retention_days: int
+    requeue_per_second: int
     dns_servers: tuple[tuple[str, int], ...]
     rate_limit_public: str
     rate_limit_authenticated: str
@@ -179,6 +180,7 @@ def _read(env: Env) -> Settings:
         webhook_endpoint_concurrency=env.int("WEBHOOK_ENDPOINT_CONCURRENCY", 4, validate=Range(min=2)),
         webhook_ca_file=env.str("WEBHOOK_CA_FILE", "").strip() or None,
         webhook_retention_days=env.int("WEBHOOK_RETENTION_DAYS", 90, validate=Range(min=90)),
+        requeue_per_second=env.int("REQUEUE_PER_SECOND", 100, validate=Range(min=1, max=1_000)),
         dns_servers=_dns_servers(env.list("DNS_SERVERS", [], subcast=str)),
         rate_limit_public=env.str("RATE_LIMIT_PUBLIC", "60/minute", validate=requests_per_time),
         rate_limit_authenticated=env.str("RATE_LIMIT_AUTHENTICATED", "120/minute", validate=requests_per_time),

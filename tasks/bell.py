@@ -38,6 +38,7 @@ class Bell(StrEnum):
     ROUND = "advance_round"
     PIECE = "do_piece"
     DELIVERIES = "deliver"
+    REQUEUE = "requeue_batch"
     HEARTBEAT = "check_heartbeat"
     SCHEDULE = "open_scheduled_round"
     CHORE = "do_chore"
@@ -46,10 +47,9 @@ class Bell(StrEnum):
     def queue(self) -> str:
         """Webhooks wait in a queue of their own: rounds must not wait behind a slow receiver.
 
-        Chores are done beside them, where a bell only wakes the sender. Whoever pauses webhooks to look into them
-        keeps the old ones as well.
+        Queueing them again and purging old ones belong to it, so that whoever pauses webhooks pauses that as well.
         """
-        return "deliveries" if self in (Bell.DELIVERIES, Bell.CHORE) else "rounds"
+        return "deliveries" if self in (Bell.DELIVERIES, Bell.REQUEUE, Bell.CHORE) else "rounds"
 
 
 QUEUES = tuple(sorted({bell.queue for bell in Bell}))

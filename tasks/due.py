@@ -17,12 +17,13 @@ from models.chores import Chore
 from models.leases import anything_to_lease
 from models.operators import Operator
 from models.queues import pauses
+from models.requeue_jobs import RequeueJob
 from models.rounds import Round, RoundSchedule
 from models.session import transaction
 from models.work import Piece
 from tasks.bell import MOST_BELLS, Bell, RowId, ring, ring_after_commit, unheard
 
-DueTable = type[Round] | type[Piece] | type[Operator] | type[RoundSchedule] | type[Chore]
+DueTable = type[Round] | type[Piece] | type[Operator] | type[RoundSchedule] | type[RequeueJob] | type[Chore]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ SOURCES: Final = (
     Source(Piece, Bell.PIECE, 2.0),
     Source(RoundSchedule, Bell.SCHEDULE, 5.0),
     Source(Operator, Bell.HEARTBEAT, 5.0),
+    Source(RequeueJob, Bell.REQUEUE, 5.0),
     Source(Chore, Bell.CHORE, 60.0),
 )
 BATCH: Final = 500

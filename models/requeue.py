@@ -29,11 +29,6 @@ def requeue(session: Session, delivery_id: UUID) -> bool:
     return session.scalars(again.execution_options(synchronize_session=False)).first() is not None
 
 
-def failed_deliveries(session: Session) -> int:
-    """How many deliveries are failed now."""
-    return session.scalars(select(func.count()).where(_FAILED)).one()
-
-
 def count_failed(session: Session, wanted: Wanted, before: datetime) -> int:
     """How many deliveries fit and had failed by ``before``."""
     return session.scalars(select(func.count()).select_from(Delivery).where(*_matching(wanted, before))).one()

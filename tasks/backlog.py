@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     ColumnElement,
     Double,
@@ -32,6 +33,8 @@ from tasks.due import SOURCES, DueTable, Source
 @dataclass(frozen=True)
 class Backlog:
     """Rows that are due and nobody is at, for how long the oldest has been (seconds), and rows somebody is at.
+
+    Webhooks are counted to ``EXACT_UP_TO``; above, the numbers are estimates.
 
     ``deferred``: how many of the waiting their endpoints hold back. ``unrung_seconds``: for how long one of them could
     have been rung for and was not; of webhooks nothing, since they share a bell.
@@ -86,8 +89,8 @@ _every = union_all(*map(_one, SOURCES)).subquery()
 # One statement, however many tables there are.
 _COUNT = select(
     _every.c.queue,
-    func.sum(_every.c.depth).cast(_every.c.depth.type),
+    func.sum(_every.c.depth).cast(BigInteger),
     func.max(_every.c.oldest),
-    func.sum(_every.c.in_flight).cast(_every.c.depth.type),
+    func.sum(_every.c.in_flight).cast(BigInteger),
     func.max(_every.c.unrung),
 ).group_by(_every.c.queue)

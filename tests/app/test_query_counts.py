@@ -22,7 +22,7 @@ from tests.factories import a_round, an_operator, manifest, move_clock_to, take_
 STATEMENTS = {
     "GET /health": 0,
     "GET /health/ready": 2,
-    "GET /metrics": 13,
+    "GET /metrics": 17,
     "GET /api/public/rounds": 2,
     "GET /api/public/rounds/<round_id>": 3,
     "GET /api/public/rounds/<round_id>/events": 2,
@@ -48,7 +48,7 @@ STATEMENTS = {
     "GET /api/admin/operators/<operator_id>": 4,
     "GET /api/admin/deliveries": 2,
     "GET /api/admin/deliveries/<delivery_id>": 3,
-    "GET /api/admin/queues": 4,
+    "GET /api/admin/queues": 8,
     "GET /api/admin/ledger": 3,
     "GET /api/admin/ledger/accounts": 2,
     "GET /api/admin/audit": 2,

@@ -8,9 +8,11 @@ from flask import Flask
 from app import auth, cross_origin, errors, health, limits, metrics, private, read_cache, unread
 from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
+from app.admin import endpoints as admin_endpoints
 from app.admin import operators as admin_operators
 from app.admin import queues as admin_queues
 from app.admin import records as admin_records
+from app.admin import requeues as admin_requeues
 from app.admin import rounds as admin_rounds
 from app.documentation.pages import documentation
 from app.openapi import Collector
@@ -49,6 +51,8 @@ BLUEPRINTS = (
     admin_operators.blueprint,
     admin_rounds.blueprint,
     admin_deliveries.blueprint,
+    admin_requeues.blueprint,
+    admin_endpoints.blueprint,
     admin_queues.blueprint,
     admin_records.blueprint,
     health.blueprint,

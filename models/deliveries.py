@@ -52,6 +52,7 @@ class Delivery(Base):
     an older number comes from somebody whose lease ran out, and is not written. While somebody is at it,
     ``lease_ends_at`` is set and ``due_at`` is the same moment. ``attempts_before`` were made before it was last queued
     again by hand (``models.requeue``): attempts keep their numbers, and the retry policy counts from there.
+    ``requeue_job_id`` is the bulk re-queue that did that, if it was one.
     """
 
     __tablename__ = "deliveries"
@@ -63,6 +64,20 @@ class Delivery(Base):
         Index("ix_deliveries_round_id", "round_id"),
         Index("ix_deliveries_created_at_id", "created_at", "id"),
         Index("ix_deliveries_failed", "created_at", "id", postgresql_where=text("status = 'failed'")),
+        Index(
+            "ix_deliveries_failed_of_operator",
+            "operator_id",
+            "created_at",
+            "id",
+            postgresql_include=["event", "error_class", "round_id", "finished_at"],
+            postgresql_where=text("status = 'failed'"),
+        ),
+        Index(
+            "ix_deliveries_requeue_job_id",
+            "requeue_job_id",
+            "status",
+            postgresql_where=text("requeue_job_id IS NOT NULL"),
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
@@ -80,6 +95,7 @@ class Delivery(Base):
     created_at: Mapped[Created]
     finished_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     error_class: Mapped[str | None]
+    requeue_job_id: Mapped[int | None] = mapped_column(ForeignKey("requeue_jobs.id"))
 
 
 class DeliveryAttempt(Base):

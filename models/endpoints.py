@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import TIMESTAMP, ForeignKey, func, text, update
+from sqlalchemy import TIMESTAMP, ForeignKey, func, or_, text, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models.base import Base, Identifier
@@ -102,10 +102,12 @@ def pause_endpoint(session: Session, operator_id: str, actor: str, reason: str) 
 
 
 def resume_endpoint(session: Session, operator_id: str) -> bool:
-    """Send to this operator again, with its breaker closed; False when it is not paused."""
+    """Send to this operator again, at once: not paused any more, its breaker closed; False when it is neither."""
     resumed = (
         update(Endpoint)
-        .where(Endpoint.operator_id == operator_id, Endpoint.paused_at.is_not(None))
+        .where(
+            Endpoint.operator_id == operator_id, or_(Endpoint.paused_at.is_not(None), Endpoint.open_until.is_not(None))
+        )
         .values(paused_at=None, paused_by=None, pause_reason=None, failures=0, open_until=None)
         .returning(Endpoint.operator_id)
     )

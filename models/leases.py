@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import LargeBinary, text
 from sqlalchemy.orm import Session
 
 from models.deliveries import DeliveryStatus, Priority
@@ -130,6 +130,7 @@ _OF_LANE = {
 _OPEN = """
     e.paused_at IS NULL AND (e.open_until IS NULL OR e.open_until <= now())
     AND NOT EXISTS (SELECT FROM queue_pauses WHERE queue = :queue)
+    AND EXISTS (SELECT FROM deliveries WHERE due_at IS NOT NULL) -- asked once, and mostly there is nothing
 """
 
 
@@ -185,7 +186,7 @@ _TAKE = {
     RETURNING d.id, d.operator_id, d.event, d.body, d.fence, d.attempts + 1 AS number, d.attempts_before, d.priority,
         o.webhook_url AS url, newest.encrypted AS encrypted_key, clock_timestamp() AS taken_at,
         CAST(extract(epoch FROM clock_timestamp() - d.created_at) AS float) AS waited
-    """)  # noqa: S608
+    """).columns(body=LargeBinary, encrypted_key=LargeBinary)  # noqa: S608
     for lane in Lane
 }
 

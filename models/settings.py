@@ -7,6 +7,7 @@ README's table is made from it by hand); nothing else reads the environment.
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from ipaddress import ip_address
 
 from environs import Env, EnvError
 from marshmallow.validate import OneOf, Range, Regexp
@@ -68,6 +69,8 @@ class Settings:
     webhook_endpoint_concurrency: int
     webhook_ca_file: str | None
     webhook_retention_days: int
+    requeue_per_second: int
+    dns_servers: tuple[tuple[str, int], ...]
     rate_limit_public: str
     rate_limit_authenticated: str
     rate_limit_reset: str
@@ -93,6 +96,25 @@ def _jwt_keys(values: list[str]) -> tuple[tuple[str, str], ...]:
                 "JWT_KEYS must hold kid:secret pairs, newest first, each secret of 32 characters or more"
             )
     return tuple((kid, secret) for kid, _, secret in pairs)
+
+
+def _dns_servers(values: list[str]) -> tuple[tuple[str, int], ...]:
+    servers = []
+    for value in filter(None, map(str.strip, values)):
+        match = re.fullmatch(
+            r"(?P<host>[0-9.]+|\[[0-9a-fA-F:.]+\])(?::(?P<port>[0-9]{1,5}))?|(?P<v6>[0-9a-fA-F:.]+)", value
+        )
+        try:
+            address = str(ip_address((match["v6"] or match["host"].strip("[]")) if match else ""))
+            port = int((match and match["port"]) or 53)
+            if not 1 <= port <= 65_535:
+                raise ValueError
+        except ValueError:
+            raise SettingsError(
+                "DNS_SERVERS must hold addresses, each with :port or without; an IPv6 address with a port in [brackets]"
+            ) from None
+        servers.append((address, port))
+    return tuple(servers)
 
 
 def read_settings() -> Settings:
@@ -158,6 +180,8 @@ def _read(env: Env) -> Settings:
         webhook_endpoint_concurrency=env.int("WEBHOOK_ENDPOINT_CONCURRENCY", 4, validate=Range(min=2)),
         webhook_ca_file=env.str("WEBHOOK_CA_FILE", "").strip() or None,
         webhook_retention_days=env.int("WEBHOOK_RETENTION_DAYS", 90, validate=Range(min=90)),
+        requeue_per_second=env.int("REQUEUE_PER_SECOND", 100, validate=Range(min=1, max=1_000)),
+        dns_servers=_dns_servers(env.list("DNS_SERVERS", [], subcast=str)),
         rate_limit_public=env.str("RATE_LIMIT_PUBLIC", "60/minute", validate=requests_per_time),
         rate_limit_authenticated=env.str("RATE_LIMIT_AUTHENTICATED", "120/minute", validate=requests_per_time),
         rate_limit_reset=env.str("RATE_LIMIT_RESET", "unix", validate=OneOf(["unix", "seconds"])),

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from models.counting import count_quickly
 from models.deliveries import Priority
+from models.endpoint_search import EndpointState
 from models.endpoints import BREAKER_FAILURES
 
 
@@ -23,17 +24,6 @@ class Deferral(StrEnum):
 
     PAUSED = "paused"
     BREAKER = "breaker"
-
-
-class EndpointState(StrEnum):
-    """How an endpoint is doing. The first that applies of ``paused``, ``open`` (its breaker opened and no attempt
-    has succeeded since), ``failing`` (its last attempt failed) and ``healthy``.
-    """
-
-    HEALTHY = "healthy"
-    FAILING = "failing"
-    OPEN = "open"
-    PAUSED = "paused"
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,14 @@ def backlogs(session: Session) -> dict[str, Backlog]:
     found = {queue: Backlog() for queue in QUEUES}
     for queue, depth, oldest, in_flight, unrung in session.execute(_COUNT):
         found[queue] = Backlog(depth, oldest, in_flight, unrung_seconds=unrung or 0.0)
-    webhooks = waiting(session)
+    webhooks, beside = waiting(session), found[Bell.DELIVERIES.queue]
+    ages = [age for age in (webhooks.oldest_seconds, beside.oldest_due_seconds) if age is not None]
     found[Bell.DELIVERIES.queue] = Backlog(
-        webhooks.number, webhooks.oldest_seconds, webhooks.in_flight, webhooks.deferred
+        depth=webhooks.number + beside.depth,
+        oldest_due_seconds=max(ages, default=None),
+        in_flight=webhooks.in_flight + beside.in_flight,
+        deferred=webhooks.deferred,
+        unrung_seconds=beside.unrung_seconds,
     )
     return found
 

@@ -38,13 +38,17 @@ class Bell(StrEnum):
     ROUND = "advance_round"
     PIECE = "do_piece"
     DELIVERIES = "deliver"
+    REQUEUE = "requeue_batch"
     HEARTBEAT = "check_heartbeat"
     SCHEDULE = "open_scheduled_round"
 
     @property
     def queue(self) -> str:
-        """Webhooks wait in a queue of their own: rounds must not wait behind a slow receiver."""
-        return "deliveries" if self is Bell.DELIVERIES else "rounds"
+        """Webhooks wait in a queue of their own: rounds must not wait behind a slow receiver.
+
+        Queueing them again belongs to it, so that whoever pauses webhooks pauses that as well.
+        """
+        return "deliveries" if self in (Bell.DELIVERIES, Bell.REQUEUE) else "rounds"
 
 
 QUEUES = tuple(sorted({bell.queue for bell in Bell}))

@@ -31,6 +31,7 @@ class SenderThread(Middleware):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sender: Sender | None = None
         self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
 
     def after_worker_boot(self, broker: Any, worker: Any) -> None:
         """Start, and look at once: the bells of what came before may have been rung long ago."""
@@ -46,7 +47,13 @@ class SenderThread(Middleware):
             started.set()
             await self._sender.run()
 
-        asyncio.run(main())
+        while not self._stopping.is_set():
+            try:
+                asyncio.run(main())
+            except Exception:
+                # What it had leased is due again when the leases end. The process must not go on without a sender.
+                log.exception("the sender broke down and is started again")
+                self._stopping.wait(AGAIN_SECONDS)
 
     def wake(self) -> None:
         """Look whether anything is due. Called from any thread."""
@@ -54,6 +61,7 @@ class SenderThread(Middleware):
 
     def before_worker_shutdown(self, broker: Any, worker: Any) -> None:
         """Take no more, while the worker's threads come to their ends."""
+        self._stopping.set()
         self._call(lambda sender: sender.stop(DRAIN_SECONDS))
 
     def after_worker_shutdown(self, broker: Any, worker: Any) -> None:

@@ -16,12 +16,13 @@ from sqlalchemy.orm import Session
 from models.leases import anything_to_lease
 from models.operators import Operator
 from models.queues import pauses
+from models.requeue_jobs import RequeueJob
 from models.rounds import Round, RoundSchedule
 from models.session import transaction
 from models.work import Piece
 from tasks.bell import MOST_BELLS, Bell, RowId, ring, ring_after_commit, unheard
 
-DueTable = type[Round] | type[Piece] | type[Operator] | type[RoundSchedule]
+DueTable = type[Round] | type[Piece] | type[Operator] | type[RoundSchedule] | type[RequeueJob]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ SOURCES: Final = (
     Source(Piece, Bell.PIECE, 2.0),
     Source(RoundSchedule, Bell.SCHEDULE, 5.0),
     Source(Operator, Bell.HEARTBEAT, 5.0),
+    Source(RequeueJob, Bell.REQUEUE, 5.0),
 )
 BATCH: Final = 500
 """Rows of one table rung for in one tick at the most."""

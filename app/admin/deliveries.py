@@ -4,21 +4,23 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from flask import Response, make_response
 from flask.views import MethodView
-from marshmallow import Schema, fields, post_load
+from marshmallow import Schema, post_load
 
 from app.credentials import admin_actor, require_admin, role_required
-from app.desk import deliveries
+from app.desk import deliveries, requeues
 from app.documentation.declared import refuses
 from app.fields import LARGEST_SAFE, Filled, Moment, QueryWhole, Truth, Whole, identifier, one_of
 from app.parsing import Blueprint
 from app.resources.cursors import Cursor, page_limit
 from app.resources.deliveries import DeliveryDetailSchema, DeliveryListSchema, DeliverySchema
+from app.resources.requeues import RequeuePreviewSchema, RequeueStartedSchema
 from models.credentials import AdminRole
 from models.deliveries import DeliveryStatus
 from models.delivery_search import Wanted
 from models.session import transaction
-from protocol.errors import Conflict
+from protocol.errors import Conflict, Invalid
 from protocol.retry import ERROR_CLASSES
 from protocol.webhook import EVENTS
 
@@ -68,18 +70,14 @@ class ReasonSchema(Schema):
 
 
 class RequeueMatchingSchema(FiltersSchema):
-    """Which failed deliveries are queued again, and why. With ``dryRun`` they are only counted."""
+    """Which failed deliveries are queued again, and why. With ``dryRun`` they are only counted.
+
+    Without any filter it would be every failed delivery there is: that takes ``all``, and nothing else does.
+    """
 
     reason = Filled(required=True, longest=500)
     dryRun = Truth(load_default=False)
-
-
-class RequeuedSchema(Schema):
-    """How many failed deliveries fit, and how many of them were queued again (by this call, not by another one)."""
-
-    matched = Whole(required=True)
-    requeued = Whole(required=True)
-    dryRun = fields.Boolean(required=True)
+    all = Truth(load_default=False)
 
 
 @blueprint.route("")
@@ -125,14 +123,23 @@ class Requeue(MethodView):
 class RequeueMatching(MethodView):
     """Many again."""
 
+    @refuses(
+        Invalid("this would be every failed delivery", details={"all": ["Name a filter, or say all: true."]}),
+        Invalid("nothing can fit these filters", details={"operatorId": ["No such operator."]}),
+    )
     @role_required(AdminRole.ONCALL)
     @blueprint.arguments(RequeueMatchingSchema)
-    @blueprint.response(200, RequeuedSchema)
-    def post(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Queue all failed deliveries that fit again. Those that fail once more meanwhile are not taken twice."""
+    @blueprint.response(200, RequeuePreviewSchema)
+    @blueprint.alt_response(202, schema=RequeueStartedSchema)
+    def post(self, body: dict[str, Any]) -> dict[str, Any] | Response:
+        """Queue all failed deliveries that fit again, or with ``dryRun`` only count them (200).
+
+        It is done in the background, at a pace that keeps nobody else waiting: 202, and ``jobId`` to watch or cancel it
+        by. Of deliveries that have failed by now each is queued again at most once, whatever else asks for it.
+        """
+        wanted, everything = body["wanted"], body["all"]
         with transaction() as session:
-            matched, now = deliveries.matching_failed(session, body["wanted"])
-        requeued = 0
-        if not body["dryRun"]:
-            requeued = sum(deliveries.requeue_matching(admin_actor(), body["wanted"], body["reason"], now))
-        return {"matched": matched, "requeued": requeued, "dryRun": body["dryRun"]}
+            if body["dryRun"]:
+                return requeues.previewed(session, wanted)
+            started = requeues.start(session, admin_actor(), wanted, body["reason"], everything=everything)
+        return make_response(started, 202)

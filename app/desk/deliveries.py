@@ -1,11 +1,8 @@
-"""Looking after webhook deliveries: finding them, and queueing failed ones again.
+"""Looking after webhook deliveries: finding them, and queueing a failed one again.
 
 The one rule kept here: what is queued again was failed. A delivered message is never sent again by accident.
 """
 
-from collections.abc import Iterator
-from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,16 +11,11 @@ from sqlalchemy.orm import Session
 from app.resources.cursors import page_of
 from app.resources.deliveries import delivery_detail, delivery_view, place_of
 from models.audit import record
-from models.deliveries import DeliveryStatus, attempts_of
+from models.deliveries import attempts_of
 from models.delivery_search import Place, Wanted, delivery_by_id, search
-from models.requeue import count_failed, requeue, requeue_some
-from models.session import database_now, transaction
-from protocol.errors import Conflict, Invalid
-from protocol.timestamps import format_timestamp
+from models.requeue import requeue
+from protocol.errors import Conflict
 from tasks.bell import Bell, ring_after_commit
-
-BATCH = 1_000
-"""Deliveries queued again in one transaction at the most."""
 
 
 def listed(session: Session, wanted: Wanted, limit: int, after: Place | None) -> dict[str, Any]:
@@ -55,43 +47,6 @@ def requeue_one(session: Session, actor: str, delivery_id: str, reason: str) -> 
     ring_after_commit(session, Bell.DELIVERIES, [row.id])
     session.refresh(row)
     return delivery_view(row)
-
-
-def matching_failed(session: Session, wanted: Wanted) -> tuple[int, datetime]:
-    """How many failed deliveries fit, and the moment (UTC) this was looked at.
-
-    :raises Invalid: another status than failed is asked for.
-    """
-    if wanted.status not in (None, DeliveryStatus.FAILED):
-        raise Invalid(
-            "these deliveries cannot be queued again", details={"status": ["Only failed ones are queued again."]}
-        )
-    now = database_now(session)
-    return count_failed(session, wanted, now), now
-
-
-def requeue_matching(actor: str, wanted: Wanted, reason: str, failed_by: datetime, batch: int = BATCH) -> Iterator[int]:
-    """Queue again all that fit and had failed by ``failed_by``; yields the number after each committed batch.
-
-    Every batch is a transaction with its own audit entry: interrupted, what was done is done and on record, and the
-    same call does the rest. The scheduler rings for them within its next ticks; ringing for each here would keep
-    the caller waiting.
-    """
-    filters = {name: _plain(value) for name, value in asdict(wanted).items() if value is not None}
-    while True:
-        with transaction() as session:
-            count = len(requeue_some(session, wanted, failed_by, batch))
-            if count:
-                subject = f"{count} deliveries"
-                record(session, actor, "delivery.requeue_matching", subject, reason, filters=filters, requeued=count)
-        if count:
-            yield count
-        if count < batch:
-            return
-
-
-def _plain(value: Any) -> Any:
-    return format_timestamp(value) if isinstance(value, datetime) else value
 
 
 def _uuid(text: str) -> UUID | None:

@@ -10,9 +10,11 @@ from sqlalchemy.orm import Session
 from app.resources.admin_operators import admin_view, single_admin_view
 from models.audit import record
 from models.credentials import keys_in_force, rotate_api_key
+from models.endpoints import forget_failures
 from models.ledger import balance, operator_account
 from models.operators import Operator, lock_operator, operator, operators_with_balances, set_active
 from protocol.timestamps import format_timestamp
+from tasks.bell import Bell, ring_after_commit
 
 LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600
 
@@ -50,6 +52,9 @@ def rotate_key(
     """
     row = lock_operator(session, operator_id)
     key, ends_at = rotate_api_key(session, row.id, overlap_seconds)
+    # A receiver that refused our signatures has its new key now.
+    forget_failures(session, row.id)
+    ring_after_commit(session, Bell.DELIVERIES, [row.id])
     ends = format_timestamp(ends_at) if ends_at else None
     record(
         session,

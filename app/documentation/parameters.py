@@ -50,6 +50,7 @@ PATH_IDS = {
     "ticket_id": PathId("ticketId", "ticket", "A ticket's id, as its operator submitted it.", _IDENTIFIER),
     "delivery_id": PathId("deliveryId", "delivery", "A delivery's id.", {"type": "string", "format": "uuid"}),
     "name": PathId("name", "queue", "A queue's name.", {"type": "string", "enum": list(QUEUES)}, "deliveries"),
+    "job_id": PathId("jobId", "re-queue", "A bulk re-queue's id.", _NUMBER),
     "application_id": PathId("applicationId", "application", "An application's id.", _IDENTIFIER),
 }
 

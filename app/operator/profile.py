@@ -10,11 +10,14 @@ from app.documentation.declared import refuses
 from app.fields import Shown, Text, described, identifier
 from app.parsing import Blueprint
 from app.resources.operators import OwnProfileSchema, own_profile
+from models.endpoints import forget_failures
 from models.operators import operator, record_heartbeat
 from models.session import transaction
-from protocol.errors import Invalid
+from protocol.errors import Invalid, Unavailable
 from protocol.timestamps import format_timestamp
-from tasks.addresses import LONGEST_URL, RefusedAddress, UnknownHost, check_destination
+from tasks.addresses import LONGEST_URL, RefusedAddress, ResolverDown, UnknownHost
+from tasks.bell import Bell, ring_after_commit
+from tasks.resolver import check_destination
 
 blueprint = Blueprint("operator_profile", __name__, url_prefix="/api/operator", description="The operator itself")
 blueprint.before_request(require_operator)
@@ -77,6 +80,7 @@ class Webhook(MethodView):
         UnknownHost(
             "the webhook URL's host does not resolve", details={"url": ["the webhook URL's host does not resolve"]}
         ),
+        Unavailable("the webhook URL's host cannot be looked up now; try again shortly"),
     )
     @blueprint.arguments(WebhookSchema)
     @blueprint.response(200, WebhookRegisteredSchema)
@@ -87,6 +91,11 @@ class Webhook(MethodView):
             check_destination(body["url"])
         except Invalid as error:
             raise Invalid(error.message, code=error.code, details={"url": [error.message]}) from None
+        except ResolverDown:
+            raise Unavailable("the webhook URL's host cannot be looked up now; try again shortly") from None
         with transaction() as session:
             operator(session, current_operator_id()).webhook_url = body["url"]
+            # What the old address did says nothing about this one: whatever waits is tried there at once.
+            forget_failures(session, current_operator_id())
+            ring_after_commit(session, Bell.DELIVERIES, [current_operator_id()])
         return {"success": True, "operatorId": current_operator_id(), "webhookUrl": body["url"]}

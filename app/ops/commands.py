@@ -4,10 +4,12 @@ from app.ops.admin_keys import admin_key
 from app.ops.applications import applications
 from app.ops.audit import audit
 from app.ops.deliveries import deliveries
+from app.ops.endpoints import endpoints
 from app.ops.group import OpsGroup
 from app.ops.ledger import ledger
 from app.ops.operators import operators
 from app.ops.queues import queues
+from app.ops.requeues import cancel, jobs, requeue_matching, watch
 from app.ops.rounds import rounds
 from app.ops.secrets import reencrypt_secrets
 
@@ -21,6 +23,7 @@ ops = OpsGroup(
     \b
     Something is wrong and it is 3 a.m.:
       flask ops queues list                        is work piling up?
+      flask ops endpoints list --state open        which receivers are we holding back from?
       flask ops deliveries list --status failed    who is not being reached, and why?
       flask ops rounds list                        where does each round stand?
 
@@ -29,5 +32,10 @@ ops = OpsGroup(
                 2 used wrongly, 3 database or Redis down or not migrated.
     """,
 )
-for command in (queues, deliveries, rounds, operators, applications, ledger, audit, admin_key, reencrypt_secrets):
-    ops.add_command(command)
+for command in (requeue_matching, jobs, watch, cancel):
+    deliveries.add_command(command)
+for group in (
+    *(queues, deliveries, endpoints, rounds, operators, applications, ledger, audit),
+    *(admin_key, reencrypt_secrets),
+):
+    ops.add_command(group)

@@ -1,4 +1,4 @@
-"""``flask ops deliveries``: finding webhook deliveries and sending failed ones again."""
+"""``flask ops deliveries``: finding webhook deliveries and sending a failed one again (many: ``app.ops.requeues``)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,22 +10,18 @@ from uuid import UUID
 import click
 from flask.cli import AppGroup
 
-from app.desk.deliveries import listed, matching_failed, requeue_matching, requeue_one, shown
+from app.desk.deliveries import listed, requeue_one, shown
 from app.fields import identifier
 from app.ops.asking import (
     Checked,
     actor_option,
-    confirm,
     cursor_option,
-    dry_run_option,
     json_option,
     limit_option,
-    must_be_askable,
     reason_option,
     times,
-    yes_option,
 )
-from app.ops.screen import Column, facts, moment, older, progress, show_json, table
+from app.ops.screen import Column, facts, moment, older, show_json, table
 from models.deliveries import DeliveryStatus
 from models.delivery_search import Place, Wanted
 from models.session import transaction
@@ -149,43 +145,6 @@ def requeue(delivery_id: str, reason: str, actor: str, as_json: bool) -> None:
         show_json(answer)
     else:
         _print_one(answer)
-
-
-@deliveries.command("requeue-matching")
-@filters
-@reason_option
-@actor_option
-@dry_run_option
-@yes_option
-@json_option
-def requeue_many(wanted: Wanted, reason: str, actor: str, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Send all failed deliveries that fit again; without a filter, every failed one.
-
-    \b
-    For example, after an operator's outage:
-      flask ops deliveries requeue-matching --operator op_… --since 6h --reason "their outage" --dry-run
-      flask ops deliveries requeue-matching --operator op_… --since 6h --reason "their outage"
-
-    It asks first. Interrupted, what was queued again stays so, and the same command does the rest. Those that fail
-    once more meanwhile are not taken twice.
-    """
-    if not dry_run:
-        must_be_askable(yes)
-    with transaction() as session:
-        matched, now = matching_failed(session, wanted)
-    requeued = 0
-    if matched and not dry_run:
-        confirm(f"Send {matched:,} failed deliveries again?", yes)
-        with progress("queueing again", matched) as done:
-            for count in requeue_matching(actor, wanted, reason, now):
-                requeued += count
-                done(count)
-    if as_json:
-        show_json({"matched": matched, "requeued": requeued, "dryRun": dry_run})
-    elif dry_run:
-        click.echo(f"{matched:,} failed deliveries fit. Nothing was changed.")
-    else:
-        click.echo(f"{matched:,} failed deliveries fitted, {requeued:,} were queued again.")
 
 
 def _row(one: dict[str, Any]) -> list[object]:

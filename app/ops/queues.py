@@ -7,7 +7,7 @@ from flask.cli import AppGroup
 
 from app.desk.queues import listed, pause_queue, resume_queue
 from app.ops.asking import actor_option, json_option, reason_option
-from app.ops.screen import Column, moment, show_json, table
+from app.ops.screen import Column, age, moment, show_json, table
 from models.session import transaction
 from tasks.bell import QUEUES
 
@@ -79,13 +79,4 @@ def _print(answer: dict[str, Any], rows: list[dict[str, Any]], as_json: bool) ->
 def _row(one: dict[str, Any]) -> list[object]:
     held = f"{one['pausedBy']}\n{moment(one['pausedAt'])}\n{one['reason']}" if one["paused"] else None
     state = "paused" if one["paused"] else "running"
-    return [one["name"], state, one["depth"], _age(one["oldestDueSeconds"]), one["inFlight"], held]
-
-
-def _age(seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, hours = seconds / 60, seconds / 3_600
-    return f"{minutes:.0f} min" if minutes < 120 else f"{hours:.0f} h"
+    return [one["name"], state, one["depth"], age(one["oldestDueSeconds"]), one["inFlight"], held]

@@ -27,6 +27,10 @@ STYLES = {
     "FAILED": "red",
     "suspended": "red",
     "paused": "yellow",
+    "open": "red",
+    "failing": "yellow",
+    "healthy": "green",
+    "cancelled": "yellow",
     "pending": "yellow",
     "delivered": "green",
     "approved": "green",
@@ -96,6 +100,16 @@ def older(answer: dict[str, Any]) -> None:
 def moment(shown: str | None) -> str:
     """A timestamp of ours to the second: ``2026-01-31 20:00:00Z``."""
     return f"{shown[:10]} {shown[11:19]}Z" if shown else NOTHING
+
+
+def age(seconds: float | None) -> str | None:
+    """For how long, in one unit: ``4.2 s``, ``17 min``, ``5 h``."""
+    if seconds is None:
+        return None
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, hours = seconds / 60, seconds / 3_600
+    return f"{minutes:.0f} min" if minutes < 120 else f"{hours:.0f} h"
 
 
 def usdc(micro: str | int | None, decimals: int = 2) -> str:

@@ -15,11 +15,18 @@ from marshmallow import ValidationError, fields
 
 from app.fields import QueryWhole
 from app.resources.paging import LARGEST_PAGE
+from protocol.identifiers import is_identifier
 
 T = TypeVar("T")
 
 DEFAULT_PAGE = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _identifier(part: Any) -> str:
+    if not (isinstance(part, str) and is_identifier(part)):
+        raise ValueError
+    return part
 
 
 class Cursor(fields.String):
@@ -29,6 +36,7 @@ class Cursor(fields.String):
         datetime: lambda micros: _EPOCH + timedelta(microseconds=micros),
         UUID: UUID,
         int: int,
+        str: _identifier,
     }
 
     def __init__(self, *kinds: type, **kwargs: Any) -> None:
@@ -48,13 +56,13 @@ class Cursor(fields.String):
         return place
 
 
-def cursor_at(*place: datetime | UUID | int) -> str:
+def cursor_at(*place: datetime | UUID | int | str) -> str:
     """The cursor of a place."""
     written = json.dumps([_plain(part) for part in place], separators=(",", ":"))
     return base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
 
 
-def _plain(part: datetime | UUID | int) -> int | str:
+def _plain(part: datetime | UUID | int | str) -> int | str:
     if isinstance(part, datetime):
         return (part - _EPOCH) // timedelta(microseconds=1)
     return part if isinstance(part, int) else str(part)

@@ -151,7 +151,7 @@ def test_a_delivery_is_shown_with_what_was_sent_and_every_attempt(admin: Callabl
 def test_a_failed_delivery_is_queued_again_with_a_fresh_budget_and_its_record_kept(
     admin: Callable[..., Caller],
 ) -> None:
-    from tasks.deliveries import deliver
+    from tasks.sender import deliver_due
 
     [delivery] = deliveries(1, an_operator("a"))
     caller = admin("oncall")
@@ -160,7 +160,7 @@ def test_a_failed_delivery_is_queued_again_with_a_fresh_budget_and_its_record_ke
     assert answer["nextAttemptAt"] is not None
     assert answer["finishedAt"] is None
     for _ in range(4):
-        deliver(delivery)
+        deliver_due()
         with transaction() as session:
             session.execute(text("UPDATE deliveries SET due_at = now() WHERE due_at IS NOT NULL"))
     shown = caller.get(f"{PATH}/{delivery}").get_json()

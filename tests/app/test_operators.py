@@ -9,6 +9,7 @@ from flask import Flask
 
 from models.settings import settings
 from tests.app.conftest import Caller, assert_error
+from tests.dns_server import naming
 from tests.factories import balances, rows
 
 
@@ -65,6 +66,27 @@ def test_a_webhook_address_is_registered(operator: Callable[[], Caller]) -> None
 def test_an_address_we_would_not_call_is_not_registered(operator: Callable[[], Caller], url: str) -> None:
     assert_error(operator().put("/api/operator/webhook", {"url": url}), 422)
     assert rows("SELECT webhook_url FROM operators") == [(None,)]
+
+
+def test_an_address_whose_name_nobody_can_look_up_now_may_be_tried_again(
+    operator: Callable[[], Caller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller, body = operator(), {"url": "https://shop.example/hook"}
+    with naming() as names:
+        names.has("shop.example.", "93.184.215.14")
+        monkeypatch.setenv("DNS_SERVERS", names.address)
+        settings.cache_clear()
+        with monkeypatch.context() as impatient:
+            impatient.setattr("tasks.resolver.REGISTRATION_SECONDS", 0.2)
+            names.dead = True
+            answer = caller.put("/api/operator/webhook", body)
+            assert "try again" in assert_error(answer, 503, "unavailable")["error"]
+        names.dead = False
+        assert caller.put("/api/operator/webhook", body).status_code == 200
+        names.has("shop.example.", "93.184.215.14", "10.0.0.1")
+        assert_error(caller.put("/api/operator/webhook", body), 422, "refused_address")
+        assert_error(caller.put("/api/operator/webhook", {"url": "https://no.example/"}), 422, "unknown_host")
+    assert rows("SELECT webhook_url FROM operators") == [(body["url"],)]
 
 
 def test_outside_the_sandbox_an_address_is_public_and_https(

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import http.server
-from uuid import UUID
+import socket
 
 import pytest
 from sqlalchemy import text
 
-from models.credentials import issue_api_key
-from models.deliveries import DeliveryAttempt, DeliveryStatus, announce, claim, conclude
-from models.session import database_now, transaction
+from models.credentials import issue_api_key, rotate_api_key
+from models.deliveries import announce
+from models.session import transaction
 from models.settings import settings
 from protocol.webhook import standard_signature
-from tasks.deliveries import deliver
+from tasks.sender import deliver_due
 from tests.factories import an_operator, rows
-from tests.receiver import Receiver
+from tests.receiver import Receiver, receiving
 
 pytestmark = pytest.mark.usefixtures("house")
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries wait as long as in earnest: no second attempt slips in before a test wants it."""
+    monkeypatch.setenv("WEBHOOK_BASE_SECONDS", "30")
+    settings.cache_clear()
 
 
 def a_delivery(url: str | None) -> tuple[str, str]:
@@ -39,12 +45,13 @@ def status_of(delivery: str) -> tuple[str, int, str | None]:
 def make_due() -> None:
     with transaction() as session:
         session.execute(text("UPDATE deliveries SET due_at = now() WHERE due_at IS NOT NULL"))
+        session.execute(text("UPDATE webhook_endpoints SET open_until = now() WHERE open_until IS NOT NULL"))
 
 
 def test_it_is_sent_once_signed_both_ways_and_logged(receiver: Receiver) -> None:
     delivery, key = a_delivery(receiver.url)
-    assert deliver(delivery) is True
-    assert deliver(delivery) is False
+    assert deliver_due() == 1
+    assert deliver_due() == 0
     [(headers, body)] = receiver.requests
     assert body == bytes(rows("SELECT body FROM deliveries")[0][0])
     assert headers["X-Service-Signature"] == hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
@@ -61,9 +68,7 @@ def test_it_is_sent_once_signed_both_ways_and_logged(receiver: Receiver) -> None
 def test_a_failure_is_tried_three_times_under_one_id_and_then_given_up(receiver: Receiver) -> None:
     receiver.answers = [(500, {}), (204, {}), (302, {"Location": receiver.url}), (200, {})]
     delivery, _ = a_delivery(receiver.url)
-    for _ in range(4):
-        deliver(delivery)
-        make_due()
+    assert [(deliver_due(), make_due())[0] for _ in range(4)] == [1, 1, 1, 0]
     assert [headers["X-Service-Delivery"] for headers, _ in receiver.requests] == [delivery] * 3
     assert status_of(delivery) == ("failed", 3, "status_3xx")
     found = rows("SELECT number, status_code, error_class FROM delivery_attempts ORDER BY number")
@@ -71,13 +76,11 @@ def test_a_failure_is_tried_three_times_under_one_id_and_then_given_up(receiver:
     assert rows("SELECT due_at, finished_at IS NOT NULL FROM deliveries") == [(None, True)]
 
 
-def test_it_is_not_tried_again_before_its_time(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEBHOOK_BASE_SECONDS", "30")
-    settings.cache_clear()
+def test_it_is_not_tried_again_before_its_time(receiver: Receiver) -> None:
     receiver.answers = [(503, {"Retry-After": "600"})]
-    delivery, _ = a_delivery(receiver.url)
-    deliver(delivery)
-    assert deliver(delivery) is False
+    a_delivery(receiver.url)
+    assert deliver_due() == 1
+    assert deliver_due() == 0
     [(wait,)] = rows("SELECT extract(epoch FROM due_at - now()) FROM deliveries")
     assert 590 < wait <= 600
 
@@ -85,9 +88,9 @@ def test_it_is_not_tried_again_before_its_time(receiver: Receiver, monkeypatch: 
 def test_who_recovers_is_reached(receiver: Receiver) -> None:
     receiver.answers = [(500, {})]
     delivery, _ = a_delivery(receiver.url)
-    deliver(delivery)
+    deliver_due()
     make_due()
-    deliver(delivery)
+    deliver_due()
     assert status_of(delivery) == ("delivered", 2, None)
 
 
@@ -105,7 +108,7 @@ def test_who_recovers_is_reached(receiver: Receiver) -> None:
 )
 def test_why_nothing_could_be_sent_is_said(url: str | None, error_class: str) -> None:
     delivery, _ = a_delivery(url)
-    assert deliver(delivery) is True
+    assert deliver_due() == 1
     assert status_of(delivery) == ("pending", 1, error_class)
 
 
@@ -115,7 +118,7 @@ def test_outside_the_sandbox_nothing_on_this_machine_is_called(
     delivery, _ = a_delivery(receiver.url)
     monkeypatch.setenv("SANDBOX", "0")
     settings.cache_clear()
-    deliver(delivery)
+    deliver_due()
     assert receiver.requests == []
     assert status_of(delivery)[2] == "refused_address"
 
@@ -123,33 +126,66 @@ def test_outside_the_sandbox_nothing_on_this_machine_is_called(
 def test_a_receiver_that_hangs_is_cut_off(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEBHOOK_TIMEOUT_SECONDS", "0.2")
     settings.cache_clear()
-    silent = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)  # accepts, never answers
-    delivery, _ = a_delivery(f"http://127.0.0.1:{silent.server_address[1]}/")
-    deliver(delivery)
-    silent.server_close()
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
+        delivery, _ = a_delivery(f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        deliver_due()
     assert status_of(delivery)[2] == "timeout"
 
 
-def test_a_result_that_comes_after_the_lease_is_not_written() -> None:
-    delivery, _ = a_delivery(None)
-    with transaction() as session:
-        late = claim(session, UUID(delivery), lease_seconds=0)
-        assert late is not None
-        session.expunge(late)
-    with transaction() as session:
-        assert claim(session, UUID(delivery), lease_seconds=60) is not None
-    with transaction() as session:
-        attempt = DeliveryAttempt(
-            delivery_id=late.id, number=1, started_at=database_now(session), duration_ms=1, url="x"
-        )
-        assert not conclude(session, late, attempt, status=DeliveryStatus.DELIVERED, retry_in_seconds=None)
-    assert status_of(delivery)[0] == "pending"
+def test_the_rest_of_the_attempts_goes_to_the_new_address_signed_with_the_new_key(receiver: Receiver) -> None:
+    receiver.answers = [(500, {})]
+    delivery, first_key = a_delivery(receiver.url)
+    deliver_due()
+    with receiving() as moved_to:
+        with transaction() as session:
+            session.execute(text("UPDATE operators SET webhook_url = :url"), {"url": moved_to.url})
+            second_key, _ = rotate_api_key(session, "op_a", 0)
+        make_due()
+        assert deliver_due() == 1
+        [(headers, body)] = moved_to.requests
+    assert len(receiver.requests) == 1
+    assert second_key != first_key
+    assert headers["X-Service-Signature"] == hmac.new(second_key.encode(), body, hashlib.sha256).hexdigest()
+    assert headers["webhook-id"] == receiver.requests[0][0]["webhook-id"] == delivery
+    assert body == receiver.requests[0][1]
+    assert status_of(delivery) == ("delivered", 2, None)
+
+
+def test_when_our_own_dns_is_silent_nobody_loses_an_attempt(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("DNS_SERVERS", f"127.0.0.1:{silent.getsockname()[1]}")
+        settings.cache_clear()
+        delivery, _ = a_delivery("http://receiver.example/hook")
+        assert deliver_due() == 0
+    assert status_of(delivery) == ("pending", 0, None)
     assert rows("SELECT count(*) FROM delivery_attempts") == [(0,)]
+    assert rows("SELECT failures FROM webhook_endpoints") == [(0,)]
+    assert rows("SELECT due_at > now(), lease_ends_at FROM deliveries") == [(True, None)]
+    assert rows("SELECT label, count FROM webhook_tallies WHERE kind = 'outcome'") == [("ours", 1)]
 
 
-def test_a_claimed_delivery_is_nobody_elses_until_the_lease_is_over() -> None:
-    delivery, _ = a_delivery(None)
-    with transaction() as session:
-        assert claim(session, UUID(delivery), lease_seconds=60) is not None
-    with transaction() as session:
-        assert claim(session, UUID(delivery), lease_seconds=60) is None
+def test_every_attempt_says_how_long_what_took_and_whom_it_called(receiver: Receiver) -> None:
+    receiver.answers = [(503, {})]
+    a_delivery(f"{receiver.url}?token=sesame")
+    deliver_due()
+    [(phases, peer, reused, url)] = rows("SELECT phases_ms, peer, reused, url FROM delivery_attempts")
+    assert set(phases) == {"dns", "connect", "send", "wait", "receive"}
+    assert all(ms >= 0 for ms in phases.values())
+    assert (peer, reused) == ("127.0.0.1", False)
+    assert "sesame" not in url
+
+
+def test_the_tallies_count_what_is_on_record(receiver: Receiver) -> None:
+    receiver.answers = [(500, {})]
+    a_delivery(receiver.url)
+    deliver_due()
+    make_due()
+    deliver_due()
+    counted = {(kind, label): count for kind, label, count in rows("SELECT kind, label, count FROM webhook_tallies")}
+    assert (counted["outcome", "status_5xx"], counted["outcome", "delivered"]) == (1, 1)
+    assert sum(count for (kind, _), count in counted.items() if kind == "seconds") == 2
+    assert sum(count for (kind, _), count in counted.items() if kind == "wait") == 1
+    assert sum(count for (kind, _), count in counted.items() if kind == "connection") == 2

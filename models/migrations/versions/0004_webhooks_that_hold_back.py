@@ -87,6 +87,23 @@ def upgrade() -> None:
     op.create_index(
         "ix_deliveries_finished_at", "deliveries", ["finished_at"], postgresql_where=sa.text("finished_at IS NOT NULL")
     )
+    op.add_column("deliveries", sa.Column("requeue_job_id", sa.BigInteger(), nullable=True))
+    op.create_foreign_key(
+        op.f("fk_deliveries_requeue_job_id"), "deliveries", "requeue_jobs", ["requeue_job_id"], ["id"]
+    )
+    op.create_index(
+        "ix_deliveries_requeue_job_id",
+        "deliveries",
+        ["requeue_job_id", "status"],
+        postgresql_where=sa.text("requeue_job_id IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_deliveries_failed_of_operator",
+        "deliveries",
+        ["operator_id", "created_at", "id"],
+        postgresql_include=["event", "error_class", "round_id", "finished_at"],
+        postgresql_where=sa.text("status = 'failed'"),
+    )
     op.add_column("delivery_attempts", sa.Column("phases_ms", postgresql.JSONB(none_as_null=True), nullable=True))
     op.add_column("delivery_attempts", sa.Column("peer", sa.Text(), nullable=True))
     op.add_column("delivery_attempts", sa.Column("reused", sa.Boolean(), server_default=sa.false(), nullable=False))
@@ -96,6 +113,8 @@ def upgrade() -> None:
 def downgrade() -> None:
     for column in ("detail", "reused", "peer", "phases_ms"):
         op.drop_column("delivery_attempts", column)
+    op.drop_index("ix_deliveries_failed_of_operator", table_name="deliveries")
+    op.drop_column("deliveries", "requeue_job_id")
     op.drop_index("ix_deliveries_finished_at", table_name="deliveries")
     op.drop_index("ix_deliveries_leased", table_name="deliveries")
     op.drop_index("ix_deliveries_due", table_name="deliveries")

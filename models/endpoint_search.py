@@ -21,7 +21,7 @@ class EndpointState(StrEnum):
     """How an endpoint is doing.
 
     ``failing``: its last attempts failed, and the next is made all the same. ``open``: so many failed that we hold back
-    (the breaker is open), but for one delivery every now and then, until one succeeds. ``paused``: somebody holds it up.
+    (the breaker is open), but for one delivery now and then, until one succeeds. ``paused``: somebody holds it up.
     """
 
     HEALTHY = "healthy"

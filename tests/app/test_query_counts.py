@@ -22,7 +22,7 @@ from tests.factories import a_round, an_operator, manifest, move_clock_to, take_
 STATEMENTS = {
     "GET /health": 0,
     "GET /health/ready": 2,
-    "GET /metrics": 13,
+    "GET /metrics": 17,
     "GET /api/public/rounds": 2,
     "GET /api/public/rounds/<round_id>": 3,
     "GET /api/public/rounds/<round_id>/events": 2,
@@ -51,7 +51,7 @@ STATEMENTS = {
     "GET /api/admin/requeues": 3,
     "GET /api/admin/requeues/<job_id>": 3,
     "GET /api/admin/endpoints": 2,
-    "GET /api/admin/queues": 4,
+    "GET /api/admin/queues": 8,
     "GET /api/admin/ledger": 3,
     "GET /api/admin/ledger/accounts": 2,
     "GET /api/admin/audit": 2,

@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 
 from app.families import counters, gauge, gauges, histogram
 from models.leases import oldest_ready_seconds
-from models.requeue import failed_deliveries
 from models.tallies import BUCKETS_SECONDS, Kind, tallies
-from models.webhook_figures import endpoints_by_state, open_requeues
+from models.webhook_figures import endpoints_by_state, failed, open_requeues
 from protocol.retry import ERROR_CLASSES
 
 OUTCOMES = ("delivered", *ERROR_CLASSES, "ours")
@@ -36,8 +35,7 @@ def webhook_metrics(session: Session) -> Iterator[Metric]:
         by_state,
         "state",
     )
-    failed = failed_deliveries(session)
-    yield gauge("deliveries_failed", "Webhook deliveries that have failed and wait for somebody.", failed)
+    yield gauge("deliveries_failed", "Webhook deliveries that have failed and wait for somebody.", failed(session))
     jobs, remaining = open_requeues(session)
     yield gauge("requeue_jobs", "Bulk re-queues that are not done.", jobs)
     yield gauge("requeue_remaining_deliveries", "Deliveries that those have still to queue again.", remaining)

@@ -11,6 +11,9 @@ from enum import StrEnum
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from models.counting import count_quickly
+from models.deliveries import Priority
+from models.endpoint_search import EndpointState
 from models.endpoints import BREAKER_FAILURES
 
 
@@ -21,17 +24,6 @@ class Deferral(StrEnum):
 
     PAUSED = "paused"
     BREAKER = "breaker"
-
-
-class EndpointState(StrEnum):
-    """How an endpoint is doing. The first that applies of ``paused``, ``open`` (its breaker opened and no attempt
-    has succeeded since), ``failing`` (its last attempt failed) and ``healthy``.
-    """
-
-    HEALTHY = "healthy"
-    FAILING = "failing"
-    OPEN = "open"
-    PAUSED = "paused"
 
 
 @dataclass(frozen=True)
@@ -47,28 +39,42 @@ class Waiting:
 
 
 def waiting(session: Session) -> Waiting:
-    """What waits now, whatever holds it back."""
-    row = session.execute(_WAITING, {"threshold": BREAKER_FAILURES}).one()
-    deferred = {Deferral.PAUSED: row.paused, Deferral.BREAKER: row.breaker}
-    return Waiting(row.number, row.oldest_seconds, deferred, row.in_flight)
+    """What waits now, whatever holds it back. Numbers above ``EXACT_UP_TO`` are estimates."""
+    held_back: dict[Deferral, list[str]] = {reason: [] for reason in Deferral}
+    for operator_id, paused in session.execute(_HELD_BACK, {"threshold": BREAKER_FAILURES}):
+        held_back[Deferral.PAUSED if paused else Deferral.BREAKER].append(operator_id)
+    deferred = {
+        reason: count_quickly(session, f"{_DUE} AND operator_id = ANY (CAST(:held_back AS text[]))", {"held_back": ids})
+        for reason, ids in held_back.items()
+    }
+    row = session.execute(_OLDEST).one()
+    return Waiting(count_quickly(session, _DUE), row.seconds, deferred, row.in_flight)
 
 
 # Who leases a delivery moves its due_at to the end of the lease: what is due now is nobody's.
-_WAITING = text("""
-    WITH due AS (
-        SELECT operator_id, count(*) AS number, min(due_at) AS oldest
-        FROM deliveries WHERE due_at <= now() GROUP BY operator_id
-    )
-    SELECT
-        CAST(coalesce(sum(number), 0) AS bigint) AS number,
-        CAST(extract(epoch FROM now() - min(oldest)) AS float) AS oldest_seconds,
-        CAST(coalesce(sum(number) FILTER (WHERE paused_at IS NOT NULL), 0) AS bigint) AS paused,
-        CAST(
-            coalesce(sum(number) FILTER (WHERE paused_at IS NULL AND failures >= :threshold), 0) AS bigint
-        ) AS breaker,
-        (SELECT count(*) FROM deliveries WHERE lease_ends_at > now()) AS in_flight
-    FROM due JOIN webhook_endpoints USING (operator_id)
+_DUE = "SELECT FROM deliveries WHERE due_at <= now()"
+_HELD_BACK = text("""
+    SELECT operator_id, paused_at IS NOT NULL AS paused
+    FROM webhook_endpoints WHERE paused_at IS NOT NULL OR failures >= :threshold
 """)
+# The index has them by operator and priority: of each, the first is the oldest.
+_OLDEST = text(f"""
+    SELECT
+        CAST(extract(epoch FROM now() - min(first.due_at)) AS float) AS seconds,
+        (SELECT count(*) FROM deliveries WHERE lease_ends_at > now()) AS in_flight
+    FROM webhook_endpoints e
+    CROSS JOIN unnest(ARRAY[{", ".join(str(priority.value) for priority in Priority)}]) AS priority
+    CROSS JOIN LATERAL (
+        SELECT d.due_at FROM deliveries d
+        WHERE d.operator_id = e.operator_id AND d.priority = priority.priority AND d.due_at <= now()
+        ORDER BY d.due_at LIMIT 1
+    ) AS first
+""")  # noqa: S608
+
+
+def failed(session: Session) -> int:
+    """How many deliveries are failed now. A number above ``EXACT_UP_TO`` is an estimate."""
+    return count_quickly(session, "SELECT FROM deliveries WHERE status = 'failed'")
 
 
 def endpoints_by_state(session: Session) -> dict[EndpointState, int]:

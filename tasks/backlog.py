@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     ColumnElement,
     Double,
@@ -33,6 +34,8 @@ from tasks.due import SOURCES, DueTable, Source
 class Backlog:
     """Rows that are due and nobody is at, for how long the oldest has been (seconds), and rows somebody is at.
 
+    Webhooks are counted to ``EXACT_UP_TO``; above, the numbers are estimates.
+
     ``deferred``: how many of the waiting their endpoints hold back. ``unrung_seconds``: for how long one of them could
     have been rung for and was not; of webhooks nothing, since they share a bell.
     """
@@ -49,9 +52,14 @@ def backlogs(session: Session) -> dict[str, Backlog]:
     found = {queue: Backlog() for queue in QUEUES}
     for queue, depth, oldest, in_flight, unrung in session.execute(_COUNT):
         found[queue] = Backlog(depth, oldest, in_flight, unrung_seconds=unrung or 0.0)
-    webhooks = waiting(session)
+    webhooks, beside = waiting(session), found[Bell.DELIVERIES.queue]
+    ages = [age for age in (webhooks.oldest_seconds, beside.oldest_due_seconds) if age is not None]
     found[Bell.DELIVERIES.queue] = Backlog(
-        webhooks.number, webhooks.oldest_seconds, webhooks.in_flight, webhooks.deferred
+        depth=webhooks.number + beside.depth,
+        oldest_due_seconds=max(ages, default=None),
+        in_flight=webhooks.in_flight + beside.in_flight,
+        deferred=webhooks.deferred,
+        unrung_seconds=beside.unrung_seconds,
     )
     return found
 
@@ -86,8 +94,8 @@ _every = union_all(*map(_one, SOURCES)).subquery()
 # One statement, however many tables there are.
 _COUNT = select(
     _every.c.queue,
-    func.sum(_every.c.depth).cast(_every.c.depth.type),
+    func.sum(_every.c.depth).cast(BigInteger),
     func.max(_every.c.oldest),
-    func.sum(_every.c.in_flight).cast(_every.c.depth.type),
+    func.sum(_every.c.in_flight).cast(BigInteger),
     func.max(_every.c.unrung),
 ).group_by(_every.c.queue)

@@ -14,8 +14,7 @@ from tests.authorities import Authority
 NAME = "receiver.example"
 HEADERS = {"Content-Type": "application/json", "webhook-id": "1"}
 DEADLINE = 0.6
-GRACE = 0.5
-"""A call may end so much after its deadline."""
+GRACE = 0.5  # a call may end so much after its deadline
 PLENTY = 20.0
 
 _T = TypeVar("_T")
@@ -44,6 +43,21 @@ async def calling(authority: Authority | None = None, resolve: Resolve = loopbac
 def run(test: Coroutine[object, object, _T]) -> _T:
     """What the coroutine returns, on a loop of its own."""
     return asyncio.run(test)
+
+
+async def timed(caller: Caller, destination: Destination, body: bytes) -> tuple[Call, float]:
+    """A call with DEADLINE, and the seconds that it went on after that.
+
+    They are counted from when the loop got to run a timer set for the deadline: on a loaded machine, a test that does
+    not get the processor is late with everything.
+    """
+    loop = asyncio.get_running_loop()
+    ran: asyncio.Future[float] = loop.create_future()
+    timer = loop.call_later(DEADLINE, lambda: ran.set_result(loop.time()))
+    call = await caller.post(destination, HEADERS, body, DEADLINE)
+    ended = loop.time()
+    assert ended >= timer.when() - 0.001, ("it ended before its deadline", call)
+    return call, ended - await ran
 
 
 def one_call(

@@ -36,10 +36,7 @@ class DeliverySchema(Schema):
 
 
 class PhasesSchema(Schema):
-    """Where the time of an attempt went, milliseconds. A phase that did not happen is null; the last one may be cut.
-
-    ``wait`` is from the end of the request to the first byte of the answer, ``receive`` from there to its end.
-    """
+    """Where the time of an attempt went, milliseconds; ``wait`` is until the answer begins, ``receive`` the rest."""
 
     dns = fields.Float(required=True, allow_none=True)
     connect = fields.Float(required=True, allow_none=True)

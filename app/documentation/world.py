@@ -297,6 +297,17 @@ WORLD: Mapping[str, Any] = {
             "url": "https://luckynumbers.example/hooks/lottery",
             "statusCode": None,
             "errorClass": "timeout",
+            "detail": "no answer in time",
+            "phasesMs": {
+                "dns": 11.304,
+                "connect": 21.77,
+                "tls": 44.021,
+                "send": 0.212,
+                "wait": 29_922.693,
+                "receive": None,
+            },
+            "peer": "203.0.113.7",
+            "connectionReused": False,
             "responseBody": None,
         }
         for number, at in enumerate(
@@ -389,6 +400,10 @@ WORLD: Mapping[str, Any] = {
     "startedAt": "2026-01-31T20:00:03.498Z",
     "durationMs": 87,
     "errorClass": None,
+    "detail": None,
+    "phasesMs": {"dns": None, "connect": None, "tls": None, "send": 0.204, "wait": 86.31, "receive": 0.119},
+    "peer": "203.0.113.7",
+    "connectionReused": True,
     "responseBody": "thanks",
     "LoggedAttempt.url": "https://luckynumbers.example/hooks/lottery",
     # Lists and the service

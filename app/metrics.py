@@ -4,8 +4,7 @@ The one rule kept here: every figure is read from the rows it is about, at the m
 whichever web process answers, and no process that dies takes any of it along.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from flask import Response
 from flask.views import MethodView
@@ -13,13 +12,15 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from sqlalchemy.orm import Session
 
+from app.families import PREFIX, gauge, gauges
 from app.parsing import Blueprint
 from app.version import VERSION
+from app.webhook_metrics import webhook_metrics
 from models.ledger import POOL, RESERVE, balance
 from models.queues import pauses
-from models.requeue import failed_deliveries
 from models.session import transaction
-from models.statistics import operator_counts, rounds_by_state
+from models.statistics import longest_overdue_seconds, operator_counts, rounds_by_state
+from models.webhook_figures import Deferral
 from protocol.lifecycle import State
 from tasks.backlog import backlogs
 
@@ -35,40 +36,52 @@ class _Collector:
         self._session = session
 
     def collect(self) -> Iterator[Metric]:
-        yield _gauge("build_info", "The version that runs; always 1.", {(VERSION,): 1}, "version")
+        yield gauges("build_info", "The version that runs; always 1.", {VERSION: 1}, "version")
         yield from self._queues()
-        failed = failed_deliveries(self._session)
-        yield _gauge("deliveries_failed", "Webhook deliveries that have failed and wait for somebody.", {(): failed})
+        yield from webhook_metrics(self._session)
         rounds = rounds_by_state(self._session)
-        by_state = {(state.value,): rounds.get(state, 0) for state in State}
-        yield _gauge("rounds", "Rounds in each state.", by_state, "state")
+        yield gauges("rounds", "Rounds in each state.", {state: rounds.get(state, 0) for state in State}, "state")
+        yield gauge(
+            "round_overdue_seconds",
+            "For how long a step of a round has been due, of the round that is furthest behind; 0 if none is. A round "
+            "that waits for the one before it does not count.",
+            longest_overdue_seconds(self._session),
+        )
         everybody, active = operator_counts(self._session)
-        by_activity = {("true",): active, ("false",): everybody - active}
-        yield _gauge("operators", "Operators, suspended ones apart.", by_activity, "active")
-        money = {(account,): balance(self._session, account) for account in (POOL, RESERVE)}
-        yield _gauge("balance_micro_usdc", "What the jackpot's pool and the reserve hold.", money, "account")
+        by_activity = {"true": active, "false": everybody - active}
+        yield gauges("operators", "Operators, suspended ones apart.", by_activity, "active")
+        money = {account: balance(self._session, account) for account in (POOL, RESERVE)}
+        yield gauges("balance_micro_usdc", "What the jackpot's pool and the reserve hold.", money, "account")
 
     def _queues(self) -> Iterator[Metric]:
         found, paused = backlogs(self._session), pauses(self._session)
-        for name, about, figures in (
-            ("depth", "Rows that are due and nobody is at.", {q: b.depth for q, b in found.items()}),
-            (
-                "oldest_due_seconds",
-                "For how long the oldest of those has been due; 0 if there is none.",
-                {q: b.oldest_due_seconds or 0 for q, b in found.items()},
-            ),
-            ("in_flight", "Rows that a worker is at.", {q: b.in_flight for q, b in found.items()}),
-            ("paused", "1 while somebody has paused the queue.", {q: int(q in paused) for q in found}),
-        ):
-            yield _gauge(f"queue_{name}", about, {(queue,): figure for queue, figure in figures.items()}, "queue")
-
-
-def _gauge(name: str, about: str, figures: Mapping[Any, float], *labels: str) -> Metric:
-    """One figure for each tuple of its labels' values."""
-    family = GaugeMetricFamily(f"coordinator_{name}", about, labels=labels)
-    for values, figure in figures.items():
-        family.add_metric(values, figure)
-    return family
+        depths = {queue: backlog.depth for queue, backlog in found.items()}
+        yield gauges("queue_depth", "Rows that are due and nobody is at, held back or not.", depths, "queue")
+        yield gauges(
+            "queue_oldest_due_seconds",
+            "For how long the oldest of those has been due; 0 if there is none.",
+            {queue: backlog.oldest_due_seconds or 0 for queue, backlog in found.items()},
+            "queue",
+        )
+        deferred = GaugeMetricFamily(
+            f"{PREFIX}queue_deferred",
+            "How many of those are held back: paused (their queue or endpoint is) or breaker (the endpoint's is open).",
+            labels=["queue", "reason"],
+        )
+        for queue, backlog in found.items():
+            counts = {Deferral.PAUSED: backlog.depth} if queue in paused else backlog.deferred
+            for reason in Deferral:
+                deferred.add_metric([queue, reason.value], counts.get(reason, 0))
+        yield deferred
+        in_flight = {queue: backlog.in_flight for queue, backlog in found.items()}
+        yield gauges("queue_in_flight", "Rows that a worker is at.", in_flight, "queue")
+        held = {queue: int(queue in paused) for queue in found}
+        yield gauges("queue_paused", "1 while somebody has paused the queue.", held, "queue")
+        yield gauge(
+            "scheduler_behind_seconds",
+            "For how long something due has not been rung for; some tenths of a second while a scheduler runs.",
+            max(0.0 if queue in paused else backlog.unrung_seconds for queue, backlog in found.items()),
+        )
 
 
 @blueprint.route("/metrics")
@@ -79,7 +92,7 @@ class Metrics(MethodView):
         200,
         {"type": "string", "description": "Prometheus' text format, version 0.0.4."},
         content_type="text/plain",
-        example="# HELP coordinator_queue_depth Rows that are due and nobody is at.\n"
+        example="# HELP coordinator_queue_depth Rows that are due and nobody is at, held back or not.\n"
         "# TYPE coordinator_queue_depth gauge\n"
         'coordinator_queue_depth{queue="deliveries"} 3.0\n',
     )

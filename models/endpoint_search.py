@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from models.endpoints import BREAKER_FAILURES
 from protocol.errors import NotFound
 from protocol.identifiers import is_identifier
 
@@ -20,7 +21,7 @@ class EndpointState(StrEnum):
     """How an endpoint is doing.
 
     ``failing``: its last attempts failed, and the next is made all the same. ``open``: so many failed that we hold back
-    for a while (the breaker is open). ``paused``: somebody holds it up.
+    (the breaker is open), but for one delivery now and then, until one succeeds. ``paused``: somebody holds it up.
     """
 
     HEALTHY = "healthy"
@@ -52,6 +53,7 @@ def endpoints(
 ) -> list[EndpointView]:
     """So many endpoints, in the byte order of their operators' ids, from behind ``after`` on."""
     asked = {"state": state.value if state else None, "after": after or "", "only": None, "limit": limit}
+    asked |= {"threshold": BREAKER_FAILURES}
     return [EndpointView(**row) for row in session.execute(_PAGE, asked).mappings()]
 
 
@@ -61,6 +63,7 @@ def endpoint_of(session: Session, operator_id: str) -> EndpointView:
     :raises NotFound: no such operator.
     """
     asked: dict[str, Any] = {"state": None, "after": "", "only": operator_id, "limit": 1}
+    asked |= {"threshold": BREAKER_FAILURES}
     found = session.execute(_PAGE, asked).mappings().first() if is_identifier(operator_id) else None
     if found is None:
         raise NotFound("no such operator")
@@ -75,7 +78,7 @@ _PAGE = text("""
         CROSS JOIN LATERAL (
             SELECT CASE
                 WHEN e.paused_at IS NOT NULL THEN 'paused'
-                WHEN e.open_until > now() THEN 'open'
+                WHEN e.failures >= :threshold THEN 'open'
                 WHEN e.failures > 0 THEN 'failing'
                 ELSE 'healthy'
             END AS is

@@ -95,6 +95,14 @@ def anything_to_lease(session: Session) -> bool:
     return any(session.scalars(_ANY[lane], _limits()).first() is not None for lane in Lane)
 
 
+def oldest_ready_seconds(session: Session) -> float:
+    """For how long the longest waiting of those that would be taken next have been due; 0.0 when none would be.
+
+    What is held back, or is to an endpoint that has all it may have at once, waits for somebody else and not for us.
+    """
+    return max(session.scalars(_OLDEST_READY, _limits()).one() or 0.0, 0.0)
+
+
 def _limits() -> dict[str, Any]:
     return {
         "queue": QUEUE,
@@ -129,7 +137,7 @@ _OPEN = """
 def _ready(lane: Lane) -> str:
     """Endpoints from which something of a lane can be taken now, the longest waiting first."""
     return f"""
-        SELECT e.operator_id
+        SELECT e.operator_id, next.due_at
         FROM webhook_endpoints e
         CROSS JOIN LATERAL (
             SELECT d.due_at FROM deliveries d
@@ -144,6 +152,11 @@ _LOCK = {
     lane: text(f"{_ready(lane)} ORDER BY next.due_at LIMIT :most FOR NO KEY UPDATE OF e SKIP LOCKED") for lane in Lane
 }
 _ANY = {lane: text(f"{_ready(lane)} LIMIT 1") for lane in Lane}
+_OLDEST_READY = text(
+    "SELECT CAST(extract(epoch FROM now() - min(due_at)) AS float) FROM ("  # noqa: S608
+    + " UNION ALL ".join(f"({_ready(lane)})" for lane in Lane)
+    + ") AS ready"
+)
 _TAKE = {
     lane: text(f"""
     WITH taken AS (

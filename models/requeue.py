@@ -50,11 +50,6 @@ def _again(job_id: int | None = None) -> dict[str, Any]:
     }
 
 
-def failed_deliveries(session: Session) -> int:
-    """How many deliveries are failed now."""
-    return session.scalars(select(func.count()).where(_FAILED)).one()
-
-
 def preview(session: Session, wanted: Wanted, before: datetime) -> Preview:
     """What fits and had failed by ``before``, by operator, event and error class: the ten largest of each."""
     columns = (Delivery.operator_id, Delivery.event, Delivery.error_class)

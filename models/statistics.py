@@ -7,8 +7,8 @@ fixed number of queries.
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Double, and_, exists, func, select
+from sqlalchemy.orm import Session, aliased
 
 from models.operators import Operator
 from models.participation import Participation
@@ -42,6 +42,17 @@ def rounds_by_state(session: Session) -> dict[State, int]:
     """How many rounds are in each state that has any."""
     rows = session.execute(select(Round.state, func.count()).group_by(Round.state))
     return {state: count for state, count in rows}  # noqa: C416 - rows are not pairs to a type checker
+
+
+def longest_overdue_seconds(session: Session) -> float:
+    """For how long a step of a round has been due, of the round that is furthest behind; 0.0 when none is.
+
+    A round that waits to be sealed on top of the one before it is not behind: that one is, if anything.
+    """
+    before = aliased(Round)
+    waits = and_(Round.state == State.SEALING, exists().where(before.id == Round.id - 1, before.state.not_in(FINISHED)))
+    oldest = select(func.min(Round.due_at)).where(Round.due_at <= func.now(), ~waits).scalar_subquery()
+    return session.scalar(select(func.extract("epoch", func.now() - oldest).cast(Double))) or 0.0
 
 
 def operator_counts(session: Session) -> tuple[int, int]:

@@ -18,13 +18,15 @@ from models.base import Base
 class Kind(StrEnum):
     """What is counted; the label says which.
 
-    ``outcome``: attempts by error class, ``delivered`` or ``ours`` (put off for a fault of our own). ``seconds``:
+    ``outcome``: attempts by error class, ``delivered`` or ``ours`` (put off for a fault of our own). ``given_up``:
+    deliveries that failed with their last attempt, by its error class. ``seconds``:
     attempts by how long they took, and ``wait``: first attempts by how long after the commit they began, labelled by
     the upper bound of BUCKETS_SECONDS they fall under (``+Inf`` above all). ``*_sum_us``: the sum of those times in
     microseconds. ``connection``: attempts over a ``new`` or a ``reused`` connection.
     """
 
     OUTCOME = "outcome"
+    GIVEN_UP = "given_up"
     SECONDS = "seconds"
     SECONDS_SUM = "seconds_sum_us"
     WAIT = "wait"

@@ -16,7 +16,7 @@ from protocol.retry import Delivered, GiveUp, Policy, RetryIn, decide, error_cla
 from protocol.webhook import headers
 from tasks.addresses import RefusedAddress, destination
 from tasks.outbound import Call, Caller
-from tasks.redaction import without_query, without_secrets
+from tasks.redaction import kept, without_query, without_secrets
 
 OWN_FAULT_SECONDS = 5.0
 """After a fault of our own, the same attempt is made again in so many seconds."""
@@ -42,7 +42,7 @@ def policy() -> Policy:
 async def attempt(caller: Caller, leased: Leased) -> Concluded | PutOff:
     """Make one attempt at a delivery."""
     if leased.url is None or leased.encrypted_key is None:
-        return _concluded(leased, Call.not_made("no_endpoint"), "")
+        return _concluded(leased, Call.not_made("no_endpoint"))
     key = _key(leased.encrypted_key)
     try:
         where = destination(leased.url)
@@ -52,10 +52,11 @@ async def attempt(caller: Caller, leased: Leased) -> Concluded | PutOff:
     call = await caller.post(where, signed, leased.body, settings().webhook_timeout_seconds)
     if call.ours:
         return PutOff(leased, OWN_FAULT_SECONDS, call.detail)
-    return _concluded(leased, call, key)
+    # Only this message can be sent again with its signatures, but to whoever believes them.
+    return _concluded(leased, call, key, signed["X-Service-Signature"], signed["webhook-signature"].removeprefix("v1,"))
 
 
-def _concluded(leased: Leased, call: Call, key: str) -> Concluded:
+def _concluded(leased: Leased, call: Call, *secrets: str) -> Concluded:
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads load, guards nothing
     retry_in = None
     match decide(policy(), leased.number - leased.attempts_before, call.outcome, jitter):
@@ -71,14 +72,14 @@ def _concluded(leased: Leased, call: Call, key: str) -> Concluded:
         status=status,
         retry_in_seconds=retry_in,
         duration_ms=round(1_000 * call.seconds),
-        url=without_query(leased.url or ""),
+        url=without_query(leased.url or "", *secrets),
         status_code=call.outcome.status,
         error_class=error_class_of(call.outcome),
-        response_body=None if call.body is None else without_secrets(call.body, key),
+        response_body=None if call.body is None else kept(call.body, *secrets),
         phases_ms=phases or None,
         peer=call.peer,
         reused=call.reused,
-        detail=None if call.detail is None else without_secrets(call.detail, key),
+        detail=None if call.detail is None else without_secrets(call.detail, *secrets),
     )
 
 

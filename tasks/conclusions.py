@@ -48,6 +48,8 @@ def _counts(concluded: list[Concluded], put_off: list[PutOff]) -> Counter[tuple[
     counts: Counter[tuple[Kind, str]] = Counter()
     for result in concluded:
         counts[Kind.OUTCOME, result.error_class or "delivered"] += 1
+        if result.error_class is not None and result.retry_in_seconds is None:
+            counts[Kind.GIVEN_UP, result.error_class] += 1
         if result.peer is not None:
             seconds = result.duration_ms / 1_000
             counts[Kind.SECONDS, bucket(seconds)] += 1

@@ -12,11 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
-from models.leases import SLOW_CAP, Lane, Leased, lease_some
+from models.leases import SLOW_CAP, Concluded, Lane, Leased, lease_some
 from models.session import transaction
 from models.settings import settings
 from tasks.attempts import PutOff, Result, attempt
@@ -33,6 +34,7 @@ LEASE_MARGIN_SECONDS = 15.0
 BATCH = 250
 """Deliveries leased or concluded in one transaction at the most."""
 DATABASE_AWAY_SECONDS = 0.5
+UNWRITABLE = "the rest could not be written down"
 
 
 class Sender:
@@ -87,28 +89,30 @@ class Sender:
         most = min(BATCH, self._free[lane])
         if most == 0:
             return False
+        asked = time.monotonic()
         try:
             leased = await self._in_thread(_lease_some, lane, most)
         except SQLAlchemyError as error:
             log.warning("cannot lease deliveries", extra={"error": type(error).__name__})
             return False  # The scheduler's next bell is the next try.
-        begun = time.monotonic()
         for each in leased:
             self._free[lane] -= 1
             self._per_operator[each.operator_id] += 1
-            task = asyncio.create_task(self._send(lane, each, begun))
+            task = asyncio.create_task(self._send(lane, each, asked))
             self._sending[task] = each
             task.add_done_callback(self._sending.pop)
         return len(leased) == most
 
-    async def _send(self, lane: Lane, leased: Leased, begun: float) -> None:
-        result: Result = PutOff(leased, 0.0, "the worker was stopped")
+    async def _send(self, lane: Lane, leased: Leased, asked: float) -> None:
+        result: Result
         try:
-            # So late that the lease could end before the attempt does: leave it to whoever leases it next.
-            if time.monotonic() - begun < LEASE_MARGIN_SECONDS / 2:
+            if time.monotonic() - asked > LEASE_MARGIN_SECONDS / 2:
+                # The lease could end before the attempt does, and another would begin beside it.
+                result = PutOff(leased, 1.0, "no time was left to begin")
+            else:
                 result = await attempt(self._caller, leased)
         except asyncio.CancelledError:
-            pass
+            result = PutOff(leased, 0.0, "the worker was stopped")
         except Exception:
             # A mistake of ours must not cost the operator an attempt, nor the others theirs.
             log.exception("attempt went wrong", extra={"delivery": str(leased.id)})
@@ -125,7 +129,7 @@ class Sender:
             while self._results:
                 batch = self._results[:BATCH]
                 try:
-                    concluded += await self._in_thread(write_down, [result for _, result in batch])
+                    concluded += await self._write([result for _, result in batch])
                 except SQLAlchemyError as error:
                     log.warning("cannot write down attempts", extra={"error": type(error).__name__})
                     if self._over():
@@ -136,6 +140,26 @@ class Sender:
                 self._give_back_slots(batch)
             if self._stop_at is not None and not self._sending:
                 return concluded
+
+    async def _write(self, results: list[Result]) -> int:
+        """Write down a batch; if something in it cannot be written, the others do not wait for that.
+
+        :raises SQLAlchemyError: the database is away.
+        """
+        try:
+            return await self._in_thread(write_down, results)
+        except DBAPIError as error:
+            if error.connection_invalidated or isinstance(error, (OperationalError, InterfaceError)):
+                raise
+            if len(results) > 1:
+                return sum([await self._write([result]) for result in results])
+            # What counts is that it was sent. If not even that can be written, its lease ends and it is sent again.
+            about = {"delivery": str(results[0].leased.id)}
+            if isinstance(results[0], Concluded) and results[0].detail != UNWRITABLE:
+                log.exception("what came of an attempt cannot be written", extra=about)
+                return await self._write([replace(results[0], response_body=None, peer=None, detail=UNWRITABLE)])
+            log.exception("that an attempt was made cannot be written", extra=about)
+            return 0
 
     def _give_back_slots(self, batch: list[tuple[Lane, Result]]) -> None:
         for lane, result in batch:

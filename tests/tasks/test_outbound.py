@@ -66,13 +66,13 @@ def test_whatever_a_receiver_does_the_call_ends_at_its_deadline(authority: Autho
     where: dict[str, tuple[Destination, str]] = {}  # and the phase in which the call is cut
     states: dict[str, Hostile] = {}
 
-    async def test(names: Iterable[str]) -> tuple[list[tuple[Call, float]], float]:
+    async def test(names: Iterable[str], seconds: float) -> tuple[dict[str, tuple[Call, bool]], float]:
         async with calling(authority, sometimes_slow) as caller:
             began = time.thread_time()
             # More than the kernel takes from us for a receiver that does not read.
             bodies = [b"x" * 10_000_000 if "does not read" in name else b"{}" for name in names]
-            calls = [timed(caller, where[name][0], body) for name, body in zip(names, bodies, strict=True)]
-            return await asyncio.gather(*calls), time.thread_time() - began
+            calls = [timed(caller, where[name][0], body, seconds) for name, body in zip(names, bodies, strict=True)]
+            return dict(zip(names, await asyncio.gather(*calls), strict=True)), time.thread_time() - began
 
     with contextlib.ExitStack() as stack:
         for name, (mode, phase) in HANGING.items():
@@ -84,20 +84,20 @@ def test_whatever_a_receiver_does_the_call_ends_at_its_deadline(authority: Autho
         where["accepts nothing"] = at(stack.enter_context(hostile.not_accepting())), "connect"
         where["has no name yet"] = at(mute.port, host=SLOW_NAME), "dns"
 
-        calls, computing = run(test(where))
-        for (name, (destination, phase)), (call, late) in zip(where.items(), calls, strict=True):
+        calls, computing = run(test(where, DEADLINE))
+        # Where a receiver, a thread of ours, did not get the processor to misbehave in time: the same with more of it.
+        again = [name for name, (call, _) in calls.items() if not (call.detail or "").endswith(CUT[where[name][1]])]
+        calls.update(run(test(again, 10 * DEADLINE))[0])
+        for name, (call, late) in calls.items():
+            destination, phase = where[name]
             assert call.outcome == Outcome(error_class="timeout"), (name, call)
-            assert late < GRACE, (name, call)
+            assert not late, (name, call)
             assert not call.ours, name
             assert not call.reused, name
             assert call.peer == (None if phase == "dns" else "127.0.0.1"), name
             assert (call.phases.tls is not None) == (destination.scheme == "https"), name
             assert sum(seconds for seconds in astuple(call.phases) if seconds) == pytest.approx(call.seconds), name
-            if call.detail is None or not call.detail.endswith(CUT[phase]):
-                # The receiver, a thread of ours, may not have got the processor to misbehave in time.
-                call = one_call(destination, 10 * DEADLINE, authority, sometimes_slow)
-                assert call.detail is not None, name
-                assert call.detail.endswith(CUT[phase]), (name, call)
+            assert (call.detail or "").endswith(CUT[phase]), (name, call)
         until(lambda: {state.connections for state in states.values()} <= {1, 2}, what="one call is one connection")
     # Nor did any of them make us compute for so long that the others were late.
     assert computing < GRACE
@@ -106,6 +106,8 @@ def test_whatever_a_receiver_does_the_call_ends_at_its_deadline(authority: Autho
 def test_a_whole_head_of_200_without_the_end_of_its_body_is_a_timeout() -> None:
     with misbehaving(hostile.answering(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf\0")) as receiver:
         call = one_call(at(receiver.port), DEADLINE)
+        if call.body is None:  # the receiver did not get the processor in time
+            call = one_call(at(receiver.port), 10 * DEADLINE)
     assert (call.outcome, call.body) == (Outcome(error_class="timeout"), "half�")
     assert call.detail == "status 200, but the answer did not end in time"
 
@@ -159,7 +161,7 @@ def test_proxies_of_the_environment_are_not_asked(authority: Authority, monkeypa
     assert proxy.connections == 0
 
 
-def test_the_next_address_is_tried_when_one_refuses_or_is_silent() -> None:
+def test_the_next_address_is_tried_when_one_refuses_or_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     async def resolve(_: Destination) -> list[str]:
         return ["127.0.0.2", "127.0.0.3", "127.0.0.1"]
 
@@ -170,10 +172,11 @@ def test_the_next_address_is_tried_when_one_refuses_or_is_silent() -> None:
     async def silent_first(_: Destination) -> list[str]:
         return ["127.0.0.1", "127.0.0.2"]
 
+    monkeypatch.setattr("tasks.dialling.ADDRESS_SECONDS", 0.2)
     with hostile.not_accepting() as port:
-        call = one_call(at(port), 2 * DEADLINE, resolve=silent_first)
+        call = one_call(at(port), PLENTY, resolve=silent_first)
     assert (call.outcome, call.peer) == (Outcome(error_class="connect"), "127.0.0.2")
-    assert DEADLINE * 0.9 <= call.seconds < 2 * DEADLINE  # it had half of it
+    assert call.seconds > 0.19
 
 
 def test_ipv6_is_spoken() -> None:

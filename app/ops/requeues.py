@@ -68,7 +68,8 @@ def requeue_matching(
 
     The same without --dry-run does it. It asks first. Then the workers do it, some a second, behind all that is new,
     and this command shows how far it is. Ctrl-C ends the watching only: "jobs" and "watch" show it again, "cancel" ends
-    it. What fails once more meanwhile is not taken twice.
+    it. What fails once more meanwhile is not taken twice. A receiver that cannot keep up gets a second's worth and no
+    more until it has dealt with that: the job goes on with the others, and is over when this one is done too.
     """
     if not dry_run:
         must_be_askable(yes)

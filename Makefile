@@ -15,6 +15,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Written last: an install that was interrupted leaves no stamp, and the next make starts it anew.
 READY := $(VENV)/ready
+# What the benches measure us against, in an environment of its own: made by bench/webhook_peers.py.
+PEERS := .peers-venv
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -63,11 +65,15 @@ test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coor
 fuzz: $(READY) ## Send the running service what its published document allows, and what not (FUZZ_MINUTES, SEED)
 	@FUZZ_MINUTES=$(FUZZ_MINUTES) SEED=$(SEED) $(BIN)/python -m tests.fuzz
 
-.PHONY: bench bench-reads
-bench: bench-reads ## Measure everything, as ratios within one run; bench-NAME measures one
+.PHONY: bench bench-reads bench-webhooks
+bench: bench-reads bench-webhooks ## Measure everything, as ratios within one run; bench-NAME measures one
 
 bench-reads: $(READY)
 	@$(BIN)/python -m bench.reads
+
+# Installs what it measures us against into $(PEERS) first, once per change of bench/peers.lock.
+bench-webhooks: $(READY)
+	@$(BIN)/python -m bench.webhooks
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models
@@ -77,16 +83,18 @@ lint: $(READY) ## Check style, types, layers and that migrations match the model
 	$(BIN)/lint-imports
 	$(BIN)/python -m deploy.engines -- sh -c 'alembic upgrade head && alembic check'
 
+PIN = env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND='make lock' \
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
 .PHONY: lock
 lock: $(READY) ## Pin the newest versions that pyproject.toml allows, with hashes
 	@# From the default index only, and without a trace of where this machine keeps its packages.
-	env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND='make lock' \
-		$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
-		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-		--output-file requirements.lock pyproject.toml
-	@! grep -n '://' requirements.lock
+	$(PIN) --extra dev --output-file requirements.lock pyproject.toml
+	$(PIN) --output-file bench/peers.lock bench/peers.in
+	@! grep -n '://' requirements.lock bench/peers.lock
 
 .PHONY: clean
 clean: ## Remove what the commands made, .venv too; data in .data stays
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

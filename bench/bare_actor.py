@@ -10,7 +10,7 @@ import dramatiq
 import requests
 from dramatiq.brokers.redis import RedisBroker
 
-broker = RedisBroker(url=os.environ["BARE_REDIS_URL"])  # type: ignore[no-untyped-call]
+broker = RedisBroker(url=os.environ["BARE_REDIS_URL"])
 
 
 @dramatiq.actor(broker=broker)

@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import event, func, select
 from sqlalchemy.orm import Session
 
+from deploy import children
 from deploy.procfile import RELEASE, TOP, argv, read_procfile
 from deploy.supervisor import Supervisor
 from models import tables
@@ -71,7 +72,10 @@ class Ours:
 def coordinator(urls: Sequence[str], env: Mapping[str, str], logs: Path) -> Iterator[Ours]:
     """Run the release step, then the processes that webhooks need, as the Procfile says, while the context lasts."""
     commands = read_procfile((TOP / "Procfile").read_text())
-    subprocess.run(argv(commands[RELEASE]), cwd=TOP, env=dict(env), check=True, capture_output=True)
+    with children.open_log(logs / "release.log") as log:
+        done = subprocess.run(argv(commands[RELEASE]), cwd=TOP, env=dict(env), stdout=log, stderr=log, check=False)
+    if done.returncode:
+        raise RuntimeError("the release step failed")
     ours = Ours(urls)
     procfile = "".join(f"{name}: {commands[name]}\n" for name in _PROCESSES)
     supervisor = Supervisor(procfile, env, logs)

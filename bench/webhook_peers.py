@@ -15,7 +15,8 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -113,7 +114,16 @@ def django(
         yield peer
 
 
+PEERS: Mapping[
+    str, Callable[[Engines, Sequence[str], Mapping[str, str], Path, tuple[int, int]], AbstractContextManager[Peer]]
+] = {"bare": bare, "django": django}
+"""How each is started: on which engines, to tell which endpoints, with what environment, where its logs go, and of how
+many processes and threads it may be.
+"""
+
+
 def _celery(python: Path, number: int, size: tuple[int, int]) -> list[str]:
+    # Its default, a pool of single-threaded processes, took a third more of the processors' time per delivery.
     command = [str(python), "-m", "celery", "-A", "bench.django_peer.worker", "worker", "--loglevel", "WARNING"]
     return [*command, "--hostname", f"{number}@bench", "--pool", "threads", "--concurrency", str(size[1])]
 

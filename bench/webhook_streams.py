@@ -24,6 +24,7 @@ STREAM_TO = 20
 STREAM_EVERY = 0.2
 """The stream: news for so many endpoints, the next ones each time, every so many seconds."""
 BURST_SECONDS = 60.0
+_BEFORE_SECONDS = 30.0
 DATA = {
     "drawSeed": "5f" * 32,
     "winnerIndex": None,
@@ -77,7 +78,7 @@ def stream(ours: Ours, receiver: Receiver, seconds: float, patience: float, hang
     for _ in range(3):
         ours.announce(DATA, range(ENDPOINTS))
     told = 3 * sum(not hanging or _answers(place) for place in range(ENDPOINTS))
-    receiver.wait_for(told, patience)
+    receiver.wait_for(told, _BEFORE_SECONDS)
     sent: dict[str, float] = {}
     begin = time.monotonic()
     for number in range(round(seconds / STREAM_EVERY)):

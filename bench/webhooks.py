@@ -27,6 +27,7 @@ REPEATS = int(os.environ.get("BENCH_REPEATS", "5"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "40"))
 """How long each stream flows: longer than an endpoint may hang, so that time-outs fall into it."""
 _PATIENCE = 10.0
+"""Seconds after a stream's end: what has not come by then never came."""
 _PAUSE = 0.5
 """Seconds between two measurements: what one leaves to be written must not burden the next."""
 
@@ -80,7 +81,7 @@ def _measure(servers: Engines, folder: Path) -> None:
 
         with contextlib.ExitStack() as stack:
             contestants = {"ours": our_burst}
-            for name, start in {"bare": webhook_peers.bare, "django": webhook_peers.django}.items():
+            for name, start in webhook_peers.PEERS.items():
                 try:
                     peer = stack.enter_context(start(servers, receiver.urls, os.environ, folder, webhook_ours.size()))
                 except webhook_peers.NotInstalled as problem:
@@ -92,8 +93,7 @@ def _measure(servers: Engines, folder: Path) -> None:
         show_rates(screen, ENDPOINTS, rates)
         steady = stream(ours, receiver, SECONDS, _PATIENCE, hanging=False)
         hanging = stream(ours, receiver, SECONDS, _PATIENCE, hanging=True)
-        kind = f"to the others, while {100 // HANG_EVERY} % hang"
-        show_delays(screen, bursts, steady, hanging, kind)
+        show_delays(screen, bursts, steady, hanging, f"{100 // HANG_EVERY} %")
 
 
 def _in_turn(contestants: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:

@@ -5,9 +5,9 @@ The one rule kept here: an actor that is not imported on this page is rung for a
 
 from models import tables
 from models.settings import settings
-from tasks import deliveries, heartbeats, logs, opening, pieces, requeueing, rounds
+from tasks import chores, deliveries, heartbeats, logs, opening, pieces, requeueing, rounds
 from tasks.broker import broker
 
-__all__ = ["broker", "deliveries", "heartbeats", "opening", "pieces", "requeueing", "rounds", "tables"]
+__all__ = ["broker", "chores", "deliveries", "heartbeats", "opening", "pieces", "requeueing", "rounds", "tables"]
 
 logs.configure(settings().log_level)

@@ -16,7 +16,7 @@ from protocol.retry import Delivered, GiveUp, Policy, RetryIn, decide, error_cla
 from protocol.webhook import headers
 from tasks.addresses import RefusedAddress, destination
 from tasks.outbound import Call, Caller
-from tasks.redaction import kept, url_kept, without_secrets
+from tasks.redaction import kept, without_query, without_secrets
 
 OWN_FAULT_SECONDS = 5.0
 """After a fault of our own, the same attempt is made again in so many seconds."""
@@ -72,7 +72,7 @@ def _concluded(leased: Leased, call: Call, *secrets: str) -> Concluded:
         status=status,
         retry_in_seconds=retry_in,
         duration_ms=round(1_000 * call.seconds),
-        url=url_kept(leased.url or "", *secrets),
+        url=without_query(leased.url or "", *secrets),
         status_code=call.outcome.status,
         error_class=error_class_of(call.outcome),
         response_body=None if call.body is None else kept(call.body, *secrets),

@@ -41,14 +41,15 @@ class Bell(StrEnum):
     REQUEUE = "requeue_batch"
     HEARTBEAT = "check_heartbeat"
     SCHEDULE = "open_scheduled_round"
+    CHORE = "do_chore"
 
     @property
     def queue(self) -> str:
         """Webhooks wait in a queue of their own: rounds must not wait behind a slow receiver.
 
-        Queueing them again belongs to it, so that whoever pauses webhooks pauses that as well.
+        Queueing them again and purging old ones belong to it, so that whoever pauses webhooks pauses that as well.
         """
-        return "deliveries" if self in (Bell.DELIVERIES, Bell.REQUEUE) else "rounds"
+        return "deliveries" if self in (Bell.DELIVERIES, Bell.REQUEUE, Bell.CHORE) else "rounds"
 
 
 QUEUES = tuple(sorted({bell.queue for bell in Bell}))

@@ -45,9 +45,7 @@ class Idle:
         self._idle: dict[Connection, None] = {}  # the longest idle first
         self._per_endpoint: dict[Endpoint, list[Connection]] = {}
         self._sweep: asyncio.TimerHandle | None = None
-
-    def __len__(self) -> int:
-        return len(self._idle)
+        self._closed = False
 
     def take(self, endpoint: Endpoint) -> Connection | None:
         """A connection to use again, the one used last; None if there is none that can be."""
@@ -64,7 +62,7 @@ class Idle:
         """Let a connection wait for its next use, or hang it up if it is in no state for that."""
         loop = asyncio.get_running_loop()
         connection.idle_since = loop.time()
-        if _stale(connection, connection.idle_since) or not connection.wire.rest():
+        if self._closed or _stale(connection, connection.idle_since) or not connection.wire.rest():
             connection.wire.abort()
             return
         waiting = self._per_endpoint.setdefault(connection.endpoint, [])
@@ -78,7 +76,8 @@ class Idle:
             self._sweep = loop.call_later(IDLE_SECONDS, self._sweep_now)
 
     def close(self) -> None:
-        """Hang up all of them."""
+        """Hang up all of them, and keep no more."""
+        self._closed = True
         for connection in list(self._idle):
             self._drop(connection)
         if self._sweep is not None:

@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from models.chores import Chore
 from models.leases import anything_to_lease
 from models.operators import Operator
 from models.queues import pauses
@@ -22,7 +23,7 @@ from models.session import transaction
 from models.work import Piece
 from tasks.bell import MOST_BELLS, Bell, RowId, ring, ring_after_commit, unheard
 
-DueTable = type[Round] | type[Piece] | type[Operator] | type[RoundSchedule] | type[RequeueJob]
+DueTable = type[Round] | type[Piece] | type[Operator] | type[RoundSchedule] | type[RequeueJob] | type[Chore]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ SOURCES: Final = (
     Source(RoundSchedule, Bell.SCHEDULE, 5.0),
     Source(Operator, Bell.HEARTBEAT, 5.0),
     Source(RequeueJob, Bell.REQUEUE, 5.0),
+    Source(Chore, Bell.CHORE, 60.0),
 )
 BATCH: Final = 500
 """Rows of one table rung for in one tick at the most."""

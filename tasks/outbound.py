@@ -18,9 +18,10 @@ import structlog
 from protocol.retry import Outcome
 from tasks.addresses import Destination, RefusedAddress, ResolverDown, UnknownHost
 from tasks.connections import Connection, Idle, endpoint_of
+from tasks.dialling import dial, ours
 from tasks.exchange import HEAD_BYTES, Answer, HungUp, exchange, retry_after
 from tasks.stopwatch import Phases, Stopwatch
-from tasks.wires import Failed, dial, ours, reason, trust
+from tasks.wires import Failed, reason, trust
 
 __all__ = ["Call", "Caller", "Phases", "Resolve", "trust"]
 
@@ -98,7 +99,7 @@ class Caller:
         return attempt.answered()
 
     async def close(self) -> None:
-        """Hang up the idle connections."""
+        """Hang up the idle connections; calls under way end as they will, and leave none behind."""
         self._idle.close()
 
     async def _post(self, attempt: _Attempt, destination: Destination, headers: Mapping[str, str], body: bytes) -> None:

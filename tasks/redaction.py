@@ -69,7 +69,7 @@ def without_secrets(text: str, *known: str) -> str:
     return text
 
 
-def url_kept(url: str, *known: str) -> str:
+def without_query(url: str, *known: str) -> str:
     """An address whose name and password, query and fragment, where people put tokens, are out. It may be no URL."""
     address, _, query = url.partition("#")[0].partition("?")
     address = re.sub(r"^([^/]{0,32}//)[^/]*@", rf"\1{GONE}@", address)

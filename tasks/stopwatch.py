@@ -41,10 +41,12 @@ class Stopwatch:
     def stop(self) -> tuple[Phases, float]:
         """The phases, and the seconds of it all."""
         self._lap()
+        self.phase = None
         return Phases(**self._laps), self._since - self._began
 
     def _lap(self) -> None:
+        if self.phase is None:
+            return  # what was before the first phase counts as its beginning
         now = time.perf_counter()
-        if self.phase is not None:
-            self._laps[self.phase] = self._laps.get(self.phase, 0.0) + now - self._since
+        self._laps[self.phase] = self._laps.get(self.phase, 0.0) + now - self._since
         self._since = now

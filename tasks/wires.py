@@ -1,7 +1,7 @@
 """A wire: bytes to and from one checked address, plain or through TLS, for the HTTP client of the webhooks.
 
-The one rule kept here: we connect to addresses and never to names, and what a receiver sends costs us a bounded
-amount of memory: beyond READ_AHEAD it waits in the kernel until somebody reads.
+The one rule kept here: what a receiver sends costs us a bounded amount of memory: beyond READ_AHEAD it waits in the
+kernel until somebody reads.
 
 TLS is spoken through memory buffers instead of asyncio's own TLS transport, which keeps 256 KiB for every connection,
 waits for a graceful end that a hostile receiver never grants, and cannot say when our bytes are out.
@@ -10,25 +10,15 @@ waits for a graceful end that a hostile receiver never grants, and cannot say wh
 from __future__ import annotations
 
 import asyncio
-import errno
-import ipaddress
 import os
-import socket
 import ssl
-from collections.abc import Callable, Sequence
 
 import certifi
 
 READ_AHEAD = 64 * 1024
 SLICE = 16 * 1024
-ADDRESS_SECONDS = 5.0
-"""An address that does not answer has this long before the next one is tried; the last has all that is left."""
-
-# We have no sockets, memory or network left: every receiver would look dead now.
-_OURS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENETDOWN}
-# No port or route left if it happens to IPv4. For IPv6 it may only mean that we have none of it, for ever, so a
-# receiver that has nothing else would be called without end.
-_OURS_ON_IPV4 = {errno.EADDRNOTAVAIL, errno.ENETUNREACH}
+TLS_TALK = 256 * 1024
+"""What TLS may send, or make us reply, that is none of an answer: tickets and new keys could go on without end."""
 
 
 class Failed(Exception):
@@ -57,7 +47,7 @@ def trust(ca_file: str | None) -> ssl.SSLContext:
 
 
 class Wire(asyncio.Protocol):
-    """One connection. ``dial`` makes it, ``secure`` puts TLS on it; whoever holds it calls ``abort`` in the end."""
+    """One connection: ``dial`` makes it, ``secure`` puts TLS on it, and whoever holds it calls ``abort`` in the end."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -73,11 +63,12 @@ class Wire(asyncio.Protocol):
         self._tls: ssl.SSLObject | None = None
         self._shaken = False
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._talk = self._replied = 0
 
     async def secure(self, context: ssl.SSLContext, host: str) -> None:
         """Put TLS on the wire: the receiver must prove that it is ``host`` (a name, or an address).
 
-        :raises Failed: ``tls``, with what is wrong.
+        :raises Failed, ssl.SSLError: it does not, or not in TLS.
         """
         try:
             self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host.removesuffix("."))
@@ -87,7 +78,7 @@ class Wire(asyncio.Protocol):
         self._received.clear()
         self._advance()
         while not self._shaken:
-            if isinstance(self._failure, ssl.SSLError):
+            if isinstance(self._failure, ssl.SSLError | Failed):
                 raise self._failure
             if self._ended:
                 raise Failed("tls", "the receiver hung up in the TLS handshake")
@@ -163,8 +154,13 @@ class Wire(asyncio.Protocol):
         if self._tls is None:
             self._received += data
         else:
+            before = len(self._received)
             self._incoming.write(data)
             self._advance()
+            self._talk = self._talk + len(data) if len(self._received) == before else 0
+            if max(self._talk, self._replied) > TLS_TALK:
+                self._fail(Failed("tls", "TLS goes on without an answer"))
+                self.abort()
         if self._resting and self._received:
             self.abort()
         if len(self._received) >= READ_AHEAD and self._transport is not None and not self._reading_paused:
@@ -204,7 +200,9 @@ class Wire(asyncio.Protocol):
             self._ended = True
         except ssl.SSLError as error:
             self._fail(error)
-        self._push(self._outgoing.read())
+        reply = self._outgoing.read()
+        self._replied += len(reply)
+        self._push(reply)
         if self._resting and self._ended:
             self.abort()
 
@@ -228,53 +226,6 @@ class Wire(asyncio.Protocol):
             self._change = None
 
 
-async def dial(addresses: Sequence[str], port: int, deadline: float, trying: Callable[[str], None]) -> Wire:
-    """A plain wire to the first of these addresses that takes it, tried in turn; ``trying`` is told each.
-
-    ``deadline`` (on the loop's clock) is what the addresses share; cutting there is the caller's part.
-
-    :raises Failed: ``connect``, when none took it.
-    """
-    loop = asyncio.get_running_loop()
-    failure = Failed("dns", "the name has no address")
-    for index, address in enumerate(addresses):
-        trying(address)
-        remaining = len(addresses) - index
-        share = min(ADDRESS_SECONDS, (deadline - loop.time()) / remaining) if remaining > 1 else None
-        try:
-            async with asyncio.timeout(share) as limit:
-                return await _connect(address, port)
-        except OSError as error:
-            slow = limit.expired()
-            found = Failed("connect", "no answer to connecting" if slow else reason(error), ours=ours(error, address))
-        # What the receiver did tells more than what we could not do.
-        if index == 0 or failure.ours or not found.ours:
-            failure = found
-    raise failure
-
-
-async def _connect(address: str, port: int) -> Wire:
-    # asyncio would look up a name, or an address with a zone.
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        raise Failed("refused_address", "what the name resolved to is not an address") from None
-    if getattr(ip, "scope_id", None):
-        raise Failed("refused_address", "an address with a zone is not public")
-    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
-    loop = asyncio.get_running_loop()
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        await loop.sock_connect(sock, (str(ip), port))
-        _, wire = await loop.create_connection(lambda: Wire(address), sock=sock)
-    except BaseException:
-        sock.close()
-        raise
-    return wire
-
-
 def reason(error: BaseException) -> str:
     """What went wrong, in one short line that holds nothing of what either side sent."""
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -286,8 +237,3 @@ def reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
     return type(error).__name__
-
-
-def ours(error: OSError, address: str | None) -> bool:
-    """Whether a failure of the network says nothing about the receiver at this address."""
-    return error.errno in _OURS or (error.errno in _OURS_ON_IPV4 and ":" not in (address or ""))

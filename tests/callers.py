@@ -14,8 +14,7 @@ from tests.authorities import Authority
 NAME = "receiver.example"
 HEADERS = {"Content-Type": "application/json", "webhook-id": "1"}
 DEADLINE = 0.6
-GRACE = 0.5
-"""A call may end so much after its deadline."""
+GRACE = 0.5  # a call may end so much after its deadline
 PLENTY = 20.0
 
 _T = TypeVar("_T")
@@ -44,6 +43,30 @@ async def calling(authority: Authority | None = None, resolve: Resolve = loopbac
 def run(test: Coroutine[object, object, _T]) -> _T:
     """What the coroutine returns, on a loop of its own."""
     return asyncio.run(test)
+
+
+async def timed(caller: Caller, destination: Destination, body: bytes, seconds: float = DEADLINE) -> tuple[Call, bool]:
+    """A call with this deadline, and whether it went on for longer than GRACE after it.
+
+    What tells is a timer on the same loop, which runs late when the whole test does: on a loaded machine, a process
+    that does not get the processor is late with everything.
+    """
+    loop = asyncio.get_running_loop()
+    overdue = asyncio.Event()
+
+    def due(passes: int) -> None:
+        """Whatever became due while we did not run gets its turn before this counts."""
+        if passes:
+            loop.call_soon(due, passes - 1)
+        else:
+            overdue.set()
+
+    began = loop.time()
+    grace = loop.call_later(seconds + GRACE, due, 5)
+    call = await caller.post(destination, HEADERS, body, seconds)
+    grace.cancel()
+    assert loop.time() - began >= seconds - 0.001, ("it ended before its deadline", call)
+    return call, overdue.is_set()
 
 
 def one_call(

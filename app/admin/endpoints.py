@@ -24,7 +24,7 @@ blueprint.before_request(require_admin)
 class EndpointsQuerySchema(Schema):
     """Which endpoints, and which page of them."""
 
-    state = one_of(EndpointState, load_default=None, metadata={"description": "Only those that are doing so."})
+    state = one_of(EndpointState, load_default=None)
     limit = page_limit()
     cursor = Cursor(str, load_default=None)
 

@@ -101,4 +101,5 @@ _QUERY = {
     "offset": "How many to leave out at the beginning.",
     "tier": "Only this sub-prize tier; all five unless given.",
     "status": "Only those in this state; all unless given.",
+    "state": "Only those that are doing so; all unless given.",
 }

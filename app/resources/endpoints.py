@@ -7,7 +7,7 @@ from marshmallow import Schema, fields
 from app.fields import Shown, Whole, identifier, one_of
 from models.endpoint_search import EndpointState, EndpointView
 from protocol.timestamps import format_timestamp
-from tasks.redaction import url_kept
+from tasks.redaction import without_query
 
 
 class EndpointSchema(Schema):
@@ -45,7 +45,7 @@ def endpoint_view(found: EndpointView) -> dict[str, Any]:
     oldest = found.oldest_due_seconds
     return {
         "operatorId": found.operator_id,
-        "url": url_kept(found.url) if found.url else None,
+        "url": without_query(found.url) if found.url else None,
         "state": found.state,
         "failures": found.failures,
         "openUntil": format_timestamp(found.open_until) if found.open_until else None,

@@ -80,6 +80,9 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "POST /api/admin/operators/<operator_id>/rotate-key": {"overlapSeconds": 60},
     "POST /api/admin/deliveries/<delivery_id>/requeue": {"reason": "A drill"},
     "POST /api/admin/deliveries/requeue": {"status": "failed", "operatorId": "op_a", "reason": "A drill"} | A_FILTER,
+    "POST /api/admin/requeues/<job_id>/cancel": {"reason": "A drill"},
+    "POST /api/admin/endpoints/<operator_id>/pause": {"reason": "A drill"},
+    "POST /api/admin/endpoints/<operator_id>/resume": {"reason": "A drill"},
     "POST /api/admin/queues/<name>/pause": {"reason": "A drill"},
     "POST /api/admin/queues/<name>/resume": {"reason": "A drill"},
     "POST /api/admin/rounds": A_ROUND,
@@ -139,6 +142,7 @@ IDS: dict[str, str] = {
     "ticket_id": "t-1",
     "application_id": "app_1",
     "delivery_id": "00000000-0000-4000-8000-000000000001",
+    "job_id": "1",
     "name": "deliveries",
 }
 """An id of each kind that exists in ``a_small_world``."""
@@ -184,7 +188,9 @@ def a_small_world(application: Flask) -> World:
     from models.applications import Application
     from models.credentials import AdminRole, digest, issue_admin_key, issue_api_key
     from models.deliveries import Delivery, DeliveryStatus
-    from models.session import transaction
+    from models.delivery_search import Wanted
+    from models.requeue_jobs import start_job
+    from models.session import database_now, transaction
     from tests.factories import a_round, an_operator, some_tickets, submit
 
     operator_id = an_operator("a")
@@ -194,6 +200,7 @@ def a_small_world(application: Flask) -> World:
         _, admin_key = issue_admin_key(session, "root", AdminRole.ROOT)
         failed = {"operator_id": operator_id, "status": DeliveryStatus.FAILED, "error_class": "timeout"}
         session.add(Delivery(id=UUID(IDS["delivery_id"]), event="round.opened", body=b"{}", **failed))
+        start_job(session, "root", "A drill", Wanted(operator_id=operator_id), 1, database_now(session))
         form = {"company_name": "Other", "jurisdiction": "Malta", "gaming_license_number": "2", "contact_name": "Bo"}
         session.add(
             Application(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from protocol.webhook import headers, standard_secret
 from tasks.exchange import KEPT_BYTES, READ_BYTES
-from tasks.redaction import GONE, RUN, kept, url_kept, without_secrets
+from tasks.redaction import GONE, RUN, kept, without_query, without_secrets
 
 BODY = b'{"event":"round.drawn","roundId":7,"timestamp":"2026-01-02T03:04:05.678Z","data":{"note":"caf\xc3\xa9"}}'
 HEX = "0123456789abcdef"
@@ -211,7 +211,7 @@ def test_never_more_than_16_kib_are_kept_whatever_redacting_made_of_it() -> None
     ],
 )
 def test_what_people_put_into_addresses_is_not_kept(url: str, shown: str) -> None:
-    assert url_kept(url, *SECRETS) == shown
+    assert without_query(url, *SECRETS) == shown
 
 
 def _filled(piece: str) -> str:
@@ -233,7 +233,7 @@ def test_no_answer_keeps_us_busy(piece: str) -> None:
     """64 KiB of what is hardest, four times what there ever is: hundredths of a second, and far from seconds."""
     begun = time.process_time()
     kept(_filled(piece), *SECRETS)
-    url_kept(_filled(piece), *SECRETS)
+    without_query(_filled(piece), *SECRETS)
     assert time.process_time() - begun < 2
 
 

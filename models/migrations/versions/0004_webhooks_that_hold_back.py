@@ -26,6 +26,12 @@ END $$;
 CREATE TRIGGER endpoint AFTER INSERT ON operators FOR EACH ROW EXECUTE FUNCTION add_webhook_endpoint();
 """
 
+# Not at once: whoever migrates has enough to look at.
+_CHORES = """
+INSERT INTO chores (id, due_at, ring_at)
+SELECT 'purge_deliveries', first, first FROM (VALUES (clock_timestamp() + interval '1 hour')) AS moment(first)
+"""
+
 
 def upgrade() -> None:
     op.create_table(
@@ -67,11 +73,12 @@ def upgrade() -> None:
     op.create_index("ix_requeue_jobs_ring", "requeue_jobs", ["ring_at"], postgresql_where=sa.text("due_at IS NOT NULL"))
     op.create_table(
         "chores",
-        sa.Column("name", _IDENTIFIER, nullable=False),
+        sa.Column("id", _IDENTIFIER, nullable=False),
         sa.Column("due_at", _MOMENT, nullable=True),
         sa.Column("ring_at", _MOMENT, server_default=sa.text("clock_timestamp()"), nullable=False),
-        sa.PrimaryKeyConstraint("name", name=op.f("pk_chores")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_chores")),
     )
+    op.execute(_CHORES)
     op.add_column("deliveries", sa.Column("priority", sa.SmallInteger(), server_default="0", nullable=False))
     op.drop_index("ix_deliveries_ring", table_name="deliveries")
     op.drop_column("deliveries", "ring_at")

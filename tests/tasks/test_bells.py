@@ -32,7 +32,7 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Bell, object]]:
 
     monkeypatch.setattr(bell, "ring", listening)
     monkeypatch.setattr(due, "ring", listening)
-    # Bells that other tests left in the Redis that this process began with are not this one's.
+    # Bells of tests that let theirs sound lie in the Redis that all of them share.
     monkeypatch.setattr(due, "unheard", lambda which: 0)
     return heard
 

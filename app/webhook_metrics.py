@@ -35,7 +35,11 @@ def webhook_metrics(session: Session) -> Iterator[Metric]:
         by_state,
         "state",
     )
-    yield gauge("deliveries_failed", "Webhook deliveries that have failed and wait for somebody.", failed(session))
+    yield gauge(
+        "deliveries_failed",
+        "Webhook deliveries that have failed and wait for somebody; of many an estimate.",
+        failed(session),
+    )
     jobs, remaining = open_requeues(session)
     yield gauge("requeue_jobs", "Bulk re-queues that are not done.", jobs)
     yield gauge("requeue_remaining_deliveries", "Deliveries that those have still to queue again.", remaining)

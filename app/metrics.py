@@ -56,7 +56,9 @@ class _Collector:
     def _queues(self) -> Iterator[Metric]:
         found, paused = backlogs(self._session), pauses(self._session)
         depths = {queue: backlog.depth for queue, backlog in found.items()}
-        yield gauges("queue_depth", "Rows that are due and nobody is at, held back or not.", depths, "queue")
+        yield gauges(
+            "queue_depth", "Rows due that nobody is at, held back or not; of many an estimate.", depths, "queue"
+        )
         yield gauges(
             "queue_oldest_due_seconds",
             "For how long the oldest of those has been due; 0 if there is none.",
@@ -92,7 +94,7 @@ class Metrics(MethodView):
         200,
         {"type": "string", "description": "Prometheus' text format, version 0.0.4."},
         content_type="text/plain",
-        example="# HELP coordinator_queue_depth Rows that are due and nobody is at, held back or not.\n"
+        example="# HELP coordinator_queue_depth Rows due that nobody is at, held back or not; of many an estimate.\n"
         "# TYPE coordinator_queue_depth gauge\n"
         'coordinator_queue_depth{queue="deliveries"} 3.0\n',
     )

@@ -23,8 +23,8 @@ def webhook_metrics(session: Session) -> Iterator[Metric]:
     yield from _happened(session)
     yield gauge(
         "webhook_oldest_ready_seconds",
-        "For how long the delivery that would be sent next has been due; 0 if none would be. What is held back, or is "
-        "to an endpoint that has all it may have at once, does not count.",
+        "For how long the delivery that would be sent next could have been; 0 if none would be. What is held back, or "
+        "is to an endpoint that has all it may have at once, does not count.",
         oldest_ready_seconds(session),
     )
     by_state = {state.value: count for state, count in endpoints_by_state(session).items()}
@@ -35,7 +35,11 @@ def webhook_metrics(session: Session) -> Iterator[Metric]:
         by_state,
         "state",
     )
-    yield gauge("deliveries_failed", "Webhook deliveries that have failed and wait for somebody.", failed(session))
+    yield gauge(
+        "deliveries_failed",
+        "Webhook deliveries that have failed and wait for somebody; of many an estimate.",
+        failed(session),
+    )
     jobs, remaining = open_requeues(session)
     yield gauge("requeue_jobs", "Bulk re-queues that are not done.", jobs)
     yield gauge("requeue_remaining_deliveries", "Deliveries that those have still to queue again.", remaining)

@@ -31,11 +31,12 @@ from tests.factories import a_round
 __all__ = ["Ours", "coordinator", "tables"]
 
 _PROCESSES = ("worker", "scheduler")
+_START_SECONDS = 60.0
 _STOP_SECONDS = 3.0  # A measurement has nothing to lose: calls that hang are not waited for.
 
 
 class Ours:
-    """Operators with webhooks, in the order of the addresses given. The first news they get is that a round opened."""
+    """Operators with webhooks, in the order of the addresses given, and a round that all are invited to."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self.operators = [f"op_{place:04}" for place in range(len(urls))]
@@ -70,7 +71,10 @@ class Ours:
 
 @contextlib.contextmanager
 def coordinator(urls: Sequence[str], env: Mapping[str, str], logs: Path) -> Iterator[Ours]:
-    """Run the release step, then the processes that webhooks need, as the Procfile says, while the context lasts."""
+    """Run the release step, then the processes that webhooks need, as the Procfile says, while the context lasts.
+
+    It is entered when everybody has heard that a round opened.
+    """
     commands = read_procfile((TOP / "Procfile").read_text())
     with children.open_log(logs / "release.log") as log:
         done = subprocess.run(argv(commands[RELEASE]), cwd=TOP, env=dict(env), stdout=log, stderr=log, check=False)
@@ -81,6 +85,7 @@ def coordinator(urls: Sequence[str], env: Mapping[str, str], logs: Path) -> Iter
     supervisor = Supervisor(procfile, env, logs)
     try:
         supervisor.start()
+        ours.wait_until_done(_START_SECONDS)
         yield ours
     finally:
         supervisor.stop(_STOP_SECONDS)

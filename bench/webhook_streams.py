@@ -39,12 +39,14 @@ DATA = {
 def burst(ours: Ours, receiver: Receiver) -> tuple[float, Delays]:
     """Tell everybody at once: deliveries a second from the commit to the last arrival, and the delays.
 
-    :raises RuntimeError: not everybody was told within a minute.
+    :raises RuntimeError: not everybody was told within a minute, or somebody twice before.
     """
     receiver.forget()
     committed, ids = ours.announce(DATA, range(ENDPOINTS))
     _all_of_them(receiver, "ours")
     delays = _delays(dict.fromkeys(ids, committed), receiver.arrivals())
+    if delays.missing:
+        raise RuntimeError(f"ours: {delays.missing} of {ENDPOINTS} did not come, others came twice")
     ours.wait_until_done(BURST_SECONDS)
     return ENDPOINTS / max(delays.seconds), delays
 

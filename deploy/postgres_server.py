@@ -25,6 +25,7 @@ from deploy.failure import EngineError
 DATABASE = "coordinator"
 _START_SECONDS = 60.0  # A crashed durable server replays its log first.
 _STOP_SECONDS = 20.0
+_PREDECESSOR = "pre-existing shared memory block"
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 # For two cores and a few GB: enough connections for the trio and the tests, enough cache for ten million
@@ -88,6 +89,14 @@ class PostgresServer:
             self._create_data(self.account)
         self._check_data()
         self._clear_stale_pid()
+        deadline = time.monotonic() + _STOP_SECONDS
+        while not self._started():
+            if time.monotonic() > deadline:
+                raise EngineError(f"PostgreSQL did not start:\n{children.last_lines(self.log)}")
+            time.sleep(0.1)
+
+    def _started(self) -> bool:
+        """Start and wait until it answers; False when processes of a killed server have yet to see that it is gone."""
         settings = _SETTINGS | ({} if self.durable else _FORGETFUL) | {"unix_socket_directories": str(self.sockets)}
         if _small_shared_memory():
             settings["dynamic_shared_memory_type"] = "sysv"
@@ -102,10 +111,13 @@ class PostgresServer:
                 user=self.account,
             )
         try:
-            self._wait_until_it_answers()
+            answers = self._wait_until_it_answers()
         except BaseException:
             self.stop()
             raise
+        if not answers:
+            self._process = None
+        return answers
 
     def stop(self) -> None:
         if self._process is not None:
@@ -175,15 +187,18 @@ class PostgresServer:
                     left_over.wait(5)
         file.unlink(missing_ok=True)
 
-    def _wait_until_it_answers(self) -> None:
+    def _wait_until_it_answers(self) -> bool:
+        """True when it answers, False when it would not begin because of its predecessor's processes."""
         assert self._process is not None
         deadline = time.monotonic() + _START_SECONDS
         while True:
             if self._process.poll() is not None:
+                if _PREDECESSOR in children.last_lines(self.log):
+                    return False
                 raise EngineError(f"PostgreSQL did not start:\n{children.last_lines(self.log)}")
             try:
                 self._ensure_database()
-                return
+                return True
             except psycopg2.OperationalError:
                 if time.monotonic() > deadline:
                     tail = children.last_lines(self.log)

@@ -96,9 +96,10 @@ def anything_to_lease(session: Session) -> bool:
 
 
 def oldest_ready_seconds(session: Session) -> float:
-    """For how long the longest waiting of those that would be taken next have been due; 0.0 when none would be.
+    """For how long the longest waiting of those that would be taken next could have been; 0.0 when none would be.
 
-    What is held back, or is to an endpoint that has all it may have at once, waits for somebody else and not for us.
+    What is held back, or is to an endpoint that has all it may have at once, waits for somebody else and not for us:
+    behind a breaker, time counts from when the next probe may be made.
     """
     return max(session.scalars(_OLDEST_READY, _limits()).one() or 0.0, 0.0)
 
@@ -137,7 +138,7 @@ _OPEN = """
 def _ready(lane: Lane) -> str:
     """Endpoints from which something of a lane can be taken now, the longest waiting first."""
     return f"""
-        SELECT e.operator_id, next.due_at
+        SELECT e.operator_id, greatest(next.due_at, e.open_until) AS ready_since
         FROM webhook_endpoints e
         CROSS JOIN LATERAL (
             SELECT d.due_at FROM deliveries d
@@ -153,7 +154,7 @@ _LOCK = {
 }
 _ANY = {lane: text(f"{_ready(lane)} LIMIT 1") for lane in Lane}
 _OLDEST_READY = text(
-    "SELECT CAST(extract(epoch FROM now() - min(due_at)) AS float) FROM ("  # noqa: S608
+    "SELECT CAST(extract(epoch FROM now() - min(ready_since)) AS float) FROM ("  # noqa: S608
     + " UNION ALL ".join(f"({_ready(lane)})" for lane in Lane)
     + ") AS ready"
 )

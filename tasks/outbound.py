@@ -7,13 +7,13 @@ receiver does, a call ends there with a value that says what happened.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import h11
-import structlog
 
 from protocol.retry import Outcome
 from tasks.addresses import Destination, RefusedAddress, ResolverDown, UnknownHost
@@ -38,7 +38,7 @@ _CUT = {
     "receive": "the answer did not end in time",
 }
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Caller:
                 return attempt.cut()
             return attempt.failed(Failed(attempt.broken, reason(error), ours=ours(error, attempt.peer)))
         except Exception as error:  # a mistake of ours must cost this call only
-            log.exception("outbound.unexpected", host=destination.host)
+            log.exception("call went wrong", extra={"host": destination.host})
             return attempt.failed(Failed("unknown", f"unexpected {type(error).__name__}"))
         return attempt.answered()
 

@@ -46,7 +46,8 @@ def requeue_batch(job_id: int) -> int | None:
         else:
             _finish(session, job)
         ring_after_commit(session, Bell.DELIVERIES, queued)
-    log.info("deliveries queued again", extra={"job": job_id, "count": len(queued), "over": job.due_at is None})
+    if queued or job.due_at is None:
+        log.info("deliveries queued again", extra={"job": job_id, "count": len(queued), "over": job.due_at is None})
     return len(queued)
 
 

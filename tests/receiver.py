@@ -3,16 +3,20 @@
 import contextlib
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Receiver:
-    """Answers as told, status by status, once the gate is open (if it has one), and keeps what it got."""
+    """Answers as told, status by status, once the gate is open (if it has one), and keeps what it got.
+
+    ``says`` makes the body of an answer of the headers and the body that came.
+    """
 
     url: str = ""
     gate: threading.Event | None = None
+    says: Callable[[dict[str, str], bytes], bytes] = lambda headers, body: b"thanks\0"
     answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
@@ -33,7 +37,7 @@ def receiving() -> Iterator[Receiver]:
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(b"thanks\0")
+            self.wfile.write(state.says(dict(self.headers), body))
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
             pass

@@ -41,7 +41,8 @@ def requeue_one(session: Session, actor: str, delivery_id: str, reason: str) -> 
     """
     row = delivery_by_id(session, _uuid(delivery_id))
     if not requeue(session, row.id):
-        session.refresh(row)
+        session.expunge(row)
+        row = delivery_by_id(session, row.id)  # It may have been purged this moment.
         raise Conflict(f"the delivery is {row.status}: only a failed one is queued again", code="wrong_state")
     record(session, actor, "delivery.requeue", str(row.id), reason, attemptsBefore=row.attempts)
     ring_after_commit(session, Bell.DELIVERIES, [row.id])

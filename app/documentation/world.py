@@ -297,6 +297,17 @@ WORLD: Mapping[str, Any] = {
             "url": "https://luckynumbers.example/hooks/lottery",
             "statusCode": None,
             "errorClass": "timeout",
+            "detail": "no answer in time",
+            "phasesMs": {
+                "dns": 11.304,
+                "connect": 21.77,
+                "tls": 44.021,
+                "send": 0.212,
+                "wait": 29_922.693,
+                "receive": None,
+            },
+            "peer": "203.0.113.7",
+            "connectionReused": False,
             "responseBody": None,
         }
         for number, at in enumerate(
@@ -319,6 +330,9 @@ WORLD: Mapping[str, Any] = {
     "errorClasses": [{"errorClass": "timeout", "deliveries": 4}],
     "jobId": 12,
     "Requeue.state": "finished",
+    "Requeue.createdAt": "2026-01-31T21:00:04.118Z",
+    "Requeue.finishedAt": "2026-01-31T21:00:05.391Z",
+    "RequeueStarted.createdAt": "2026-01-31T21:00:04.118Z",
     "Requeue.requeued": 4,
     "Requeue.delivered": 4,
     "Requeue.reason": "Their receiver is back",
@@ -389,6 +403,10 @@ WORLD: Mapping[str, Any] = {
     "startedAt": "2026-01-31T20:00:03.498Z",
     "durationMs": 87,
     "errorClass": None,
+    "detail": None,
+    "phasesMs": {"dns": None, "connect": None, "tls": None, "send": 0.204, "wait": 86.31, "receive": 0.119},
+    "peer": "203.0.113.7",
+    "connectionReused": True,
     "responseBody": "thanks",
     "LoggedAttempt.url": "https://luckynumbers.example/hooks/lottery",
     # Lists and the service

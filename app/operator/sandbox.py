@@ -167,9 +167,11 @@ _HINTS = {
     "no_endpoint": "No webhook is registered.",
     "dns": "The host of your webhook URL does not resolve.",
     "refused_address": "Your webhook URL leads to an address that is not called.",
-    "connect": "Nothing listens at your webhook URL.",
-    "tls": "The TLS certificate at your webhook URL cannot be trusted.",
-    "timeout": "Your receiver took too long to answer.",
+    "connect": "Your receiver cannot be reached.",
+    "tls": "There is no TLS connection to your receiver that can be trusted.",
+    "timeout": "Your receiver took too long.",
+    "bad_response": "What came from your receiver is no whole HTTP answer.",
+    "unknown": "The call to your receiver went wrong.",
     "status_3xx": "Your receiver redirects, and redirects are not followed. Register the address it redirects to.",
 }
 
@@ -182,4 +184,5 @@ def _hint(delivery: Delivery, attempts: list[DeliveryAttempt]) -> str:
         return f"No worker has taken the delivery up yet. {where}"
     last = attempts[-1]
     answered = f"Your receiver answered {last.status_code}; only 200 counts as delivered."
-    return f"{_HINTS.get(last.error_class or '', answered)} {where}"
+    said = _HINTS.get(last.error_class or "", answered)
+    return f"{said.removesuffix('.')}: {last.detail}. {where}" if last.detail else f"{said} {where}"

@@ -23,7 +23,7 @@ ops = OpsGroup(
     \b
     Something is wrong and it is 3 a.m.:
       flask ops queues list                        is work piling up?
-      flask ops endpoints list --state open        which receivers are we holding back from?
+      flask ops endpoints list --state open        which receivers are down?
       flask ops deliveries list --status failed    who is not being reached, and why?
       flask ops rounds list                        where does each round stand?
 

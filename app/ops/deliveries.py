@@ -21,6 +21,7 @@ from app.ops.asking import (
     reason_option,
     times,
 )
+from app.ops.attempts import timeline
 from app.ops.screen import Column, facts, moment, older, show_json, table
 from models.deliveries import DeliveryStatus
 from models.delivery_search import Place, Wanted
@@ -35,14 +36,6 @@ COLUMNS = (
     Column("operator\nround"),
     Column("event\nlast error"),
     Column("status\nattempts", narrowest=9),
-)
-ATTEMPTS = (
-    Column("#", right=True),
-    Column("started", narrowest=20),
-    Column("took", right=True),
-    Column("status", right=True),
-    Column("error"),
-    Column("url"),
 )
 STATUSES = [status.value for status in DeliveryStatus]
 SHOWN_CHARACTERS = 600
@@ -110,22 +103,13 @@ def show_delivery(delivery_id: str, as_json: bool) -> None:
     if as_json:
         show_json(answer)
         return
-    _print_one(answer, ("message", _beginning(answer["body"])))
-    rows = (
-        [
-            one["number"],
-            moment(one["startedAt"]),
-            f"{one['durationMs']} ms",
-            one["statusCode"],
-            one["errorClass"],
-            one["url"],
-        ]
-        for one in answer["attempts"]
-    )
-    table(ATTEMPTS, rows, "Nobody has tried yet.")
-    last = answer["attempts"][-1]["responseBody"] if answer["attempts"] else None
-    if last:
-        facts([("last answer", _beginning(last))])
+    attempts = answer["attempts"]
+    address = [("sent to", attempts[0]["url"])] if attempts else []
+    _print_one(answer, *address, ("message", _beginning(answer["body"])))
+    timeline(attempts)
+    answered = [one for one in attempts if one["responseBody"]]
+    if answered:
+        facts([(f"answer to #{answered[-1]['number']}", _beginning(answered[-1]["responseBody"]))])
 
 
 @deliveries.command("requeue")

@@ -14,12 +14,11 @@ from models.session import transaction
 endpoints = AppGroup("endpoints", help="See how operators' webhook receivers are doing; pause and resume one.")
 
 COLUMNS = (
-    Column("operator\nurl"),
-    Column("state", narrowest=7),
-    Column("failures\nin a row", right=True),
-    Column("waiting\nin flight", right=True),
-    Column("oldest\ndue", right=True),
-    Column("held until, or by whom, when and why"),
+    Column("operator\nurl", narrowest=26),
+    Column("state\nfailures", narrowest=8),
+    Column("waiting\nin flight", right=True, narrowest=9),
+    Column("oldest\ndue", right=True, narrowest=6),
+    Column("held until, or by\nwhom, when and why", narrowest=20),
 )
 
 
@@ -37,7 +36,8 @@ def list_endpoints(state: str | None, limit: int, cursor: tuple[str] | None, as_
     open      so many failed in a row that we wait a while, then try with one
     paused    somebody paused it
 
-    Nothing that waits loses an attempt by that. "waiting" is what is due now; "oldest due" is for how long.
+    Nothing that waits loses an attempt by that. "failures" are those in a row. "waiting" is what is due
+    now, and "oldest due" for how long.
     """
     with transaction() as session:
         answer = listed(session, EndpointState(state) if state else None, limit, cursor)
@@ -84,13 +84,12 @@ def _print_one(answer: dict[str, Any], as_json: bool) -> None:
 
 
 def _row(one: dict[str, Any]) -> list[object]:
-    held = f"until {moment(one['openUntil'])}" if one["openUntil"] else None
+    held = f"until\n{moment(one['openUntil'])}" if one["openUntil"] else None
     if one["state"] == EndpointState.PAUSED.value:
         held = f"{one['pausedBy']}\n{moment(one['pausedAt'])}\n{one['reason']}"
     return [
         f"{one['operatorId']}\n{one['url'] or 'no address yet'}",
-        one["state"],
-        one["failures"],
+        f"{one['state']}\n{one['failures']}",
         f"{one['waiting']:,}\n{one['inFlight']:,}",
         age(one["oldestDueSeconds"]),
         held,

@@ -63,12 +63,13 @@ def requeue_matching(
 
     \b
     For example, after an operator's outage:
-      flask ops deliveries requeue-matching --operator op_… --since 6h --reason "their outage" --dry-run
-      flask ops deliveries requeue-matching --operator op_… --since 6h --reason "their outage"
+      flask ops deliveries requeue-matching --operator op_… --since 6h \\
+          --reason "their outage" --dry-run
 
-    It asks first. Then the workers do it, some a second, behind all that is new, and this command shows how far it is.
-    Ctrl-C ends the watching only: "jobs" and "watch" show it again, "cancel" ends it. What fails once more meanwhile is
-    not taken twice.
+    The same without --dry-run does it. It asks first. Then the workers do it, some a second, behind all that is new,
+    and this command shows how far it is. Ctrl-C ends the watching only: "jobs" and "watch" show it again, "cancel" ends
+    it. What fails once more meanwhile is not taken twice. A receiver that cannot keep up gets a second's worth and no
+    more until it has dealt with that: the job goes on with the others, and is over when this one is done too.
     """
     if not dry_run:
         must_be_askable(yes)
@@ -138,16 +139,17 @@ def _follow(one: dict[str, Any], as_json: bool, *, wait: bool) -> None:
         try:
             _watch(job_id, one["matched"])
         except KeyboardInterrupt:
-            click.echo(f"\nThe re-queue goes on without you. {_ways(job_id)}", err=True)
+            click.echo(f"\nThe re-queue goes on without you:{_ways(job_id)}", err=True)
         with transaction() as session:
             one = one | requeues.shown(session, job_id)
     elif one["state"] == "running":
-        click.echo(f"It is begun. {_ways(job_id)}", err=True)
+        click.echo(f"It is begun:{_ways(job_id)}", err=True)
     _print_one(one, as_json)
 
 
 def _ways(job_id: int) -> str:
-    return f"Watch it: flask ops deliveries watch {job_id}. End it: flask ops deliveries cancel {job_id}"
+    command = "flask ops deliveries"
+    return f'\n  watch it:  {command} watch {job_id}\n  end it:    {command} cancel {job_id} --reason "…"'
 
 
 def _watch(job_id: int, matched: int) -> None:
@@ -204,8 +206,22 @@ def _row(one: dict[str, Any]) -> list[object]:
 
 
 def _which(one: dict[str, Any]) -> str:
-    given = [f"{name} {value}" for name, value in one["filters"].items() if value is not None]
-    return ", ".join(given) or "all"
+    filters = one["filters"]
+    shown = {
+        "operator": filters["operatorId"],
+        "round": filters["roundId"],
+        "event": filters["event"],
+        "error": filters["errorClass"],
+        "since": filters["since"] and moment(filters["since"]),
+        "until": filters["until"] and moment(filters["until"]),
+    }
+    return ", ".join(f"{name} {value}" for name, value in shown.items() if value is not None) or "all"
+
+
+def _ended(one: dict[str, Any]) -> str | None:
+    if one["cancelledAt"]:
+        return f"{moment(one['cancelledAt'])} by {one['cancelledBy']}"
+    return moment(one["finishedAt"])
 
 
 def _print_one(one: dict[str, Any], as_json: bool) -> None:
@@ -219,8 +235,7 @@ def _print_one(one: dict[str, Any], as_json: bool) -> None:
             ("which", _which(one)),
             ("why", one["reason"]),
             ("begun", f"{moment(one['createdAt'])} by {one['actor']}"),
-            *([("cancelled", f"{moment(one['cancelledAt'])} by {one['cancelledBy']}")] if one["cancelledAt"] else []),
-            ("finished", moment(one["finishedAt"])),
+            ("ended", _ended(one)),
             ("matched", f"{one['matched']:,}"),
             ("queued again", f"{one['requeued']:,}"),
             ("delivered", f"{one['delivered']:,}"),

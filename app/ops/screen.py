@@ -17,12 +17,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from protocol.retry import ERROR_CLASSES
+
 WIDEST = 100
 NOTHING = "–"
 BLANK = " "
 MICRO = 1_000_000
 
 STYLES = {
+    **dict.fromkeys(ERROR_CLASSES, "red"),
     "failed": "red",
     "FAILED": "red",
     "suspended": "red",

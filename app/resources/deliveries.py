@@ -35,8 +35,27 @@ class DeliverySchema(Schema):
     finishedAt = Shown(required=True, allow_none=True)
 
 
+class PhasesSchema(Schema):
+    """Where the time of an attempt went, milliseconds; ``wait`` is until the answer begins, ``receive`` the rest."""
+
+    dns = fields.Float(required=True, allow_none=True)
+    connect = fields.Float(required=True, allow_none=True)
+    tls = fields.Float(required=True, allow_none=True)
+    send = fields.Float(required=True, allow_none=True)
+    wait = fields.Float(required=True, allow_none=True)
+    receive = fields.Float(required=True, allow_none=True)
+
+
+PHASES = tuple(PhasesSchema().fields)
+"""The phases of an attempt, in order."""
+
+
 class AttemptSchema(Schema):
-    """One attempt. ``statusCode`` is null when no answer came; ``responseBody`` is the beginning of the answer's."""
+    """One attempt. ``statusCode`` is null when no answer came; ``responseBody`` is the beginning of the answer's.
+
+    ``phasesMs`` is null when nothing was called. ``peer`` is the address that was called, on a connection that was
+    there already if ``connectionReused``. ``detail`` says more about ``errorClass``. There are no secrets in it.
+    """
 
     number = Whole(lowest=1, required=True)
     startedAt = Shown(required=True)
@@ -44,6 +63,10 @@ class AttemptSchema(Schema):
     url = fields.String(required=True)
     statusCode = Whole(required=True, allow_none=True)
     errorClass = one_of(ERROR_CLASSES, required=True, allow_none=True)
+    detail = fields.String(required=True, allow_none=True)
+    phasesMs = fields.Nested(PhasesSchema, required=True, allow_none=True)
+    peer = fields.String(required=True, allow_none=True)
+    connectionReused = fields.Boolean(required=True)
     responseBody = fields.String(required=True, allow_none=True)
 
 
@@ -117,6 +140,10 @@ def _attempt(attempt: DeliveryAttempt) -> dict[str, Any]:
         "url": attempt.url,
         "statusCode": attempt.status_code,
         "errorClass": attempt.error_class,
+        "detail": attempt.detail,
+        "phasesMs": {phase: attempt.phases_ms.get(phase) for phase in PHASES} if attempt.phases_ms else None,
+        "peer": attempt.peer,
+        "connectionReused": attempt.reused,
         "responseBody": attempt.response_body,
     }
 

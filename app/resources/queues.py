@@ -12,7 +12,8 @@ from tasks.bell import QUEUES
 
 
 class QueueSchema(Schema):
-    """A queue. ``depth``: rows that are due and nobody is at; ``inFlight``: rows that a worker is at.
+    """A queue. ``depth``: rows that are due and nobody is at, held back or not (above 20,000 webhooks an estimate);
+    ``inFlight``: rows that a worker is at.
 
     ``oldestDueSeconds`` is for how long the oldest of the waiting rows has been due; null when none waits. The last
     three are null unless the queue is paused.

@@ -65,6 +65,7 @@ class RequeueSchema(Schema):
 
     Of these ``pending`` are still to be delivered, ``delivered`` are, and ``failed`` have failed once more; one that
     somebody queued again since is counted there. ``requeued`` may end below ``matched``: others may have been faster.
+    A receiver that cannot keep up gets a second's worth at a time; the rest stays failed until it has dealt with that.
     """
 
     jobId = Whole(lowest=1, required=True)

@@ -38,8 +38,9 @@ def test_a_monitor_sees_rounds_operators_and_money(anybody: Caller) -> None:
     assert {name for name in found if name.startswith("rounds/")} == {f"rounds/{state.value}" for state in State}
     assert (found["rounds/SETTLED"], found["rounds/OPEN"], found["rounds/FAILED"]) == (1, 1, 0)
     assert (found["operators/true"], found["operators/false"]) == (2, 1)
-    assert found["balance_micro_usdc/pool"] == balances()["pool"]
-    assert found["balance_micro_usdc/reserve"] == balances()["reserve"]
+    for account in ("pool", "reserve"):
+        # A draw whose small prizes took all there was leaves an account that nothing was ever posted to.
+        assert found[f"balance_micro_usdc/{account}"] == balances().get(account, 0)
 
 
 def test_a_monitor_sees_what_waits_what_failed_and_what_is_held_up(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -86,6 +88,34 @@ def test_the_result_is_the_receivers_own(operator: Operators, receiver: Receiver
     assert answer["delivery"] == {"event": "round.sealed", "status": "failed", "statusCode": status}
     assert hint in answer["hint"]
     assert len(receiver.requests) == 3
+
+
+@pytest.mark.usefixtures("a_worker")
+def test_a_receiver_that_is_not_there_is_told_apart_from_one_that_does_not_speak_http(operator: Operators) -> None:
+    caller = operator()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        mumbling = threading.Thread(target=_mumble, args=(server,))
+        mumbling.start()
+        caller.put("/api/operator/webhook", {"url": f"http://127.0.0.1:{server.getsockname()[1]}/"})
+        mumbled = caller.post("/api/operator/test-webhook", {"eventType": "round.sealed"}).get_json()["hint"]
+        server.shutdown(socket.SHUT_RDWR)
+        mumbling.join()
+    gone = caller.post("/api/operator/test-webhook", {"eventType": "round.sealed"}).get_json()["hint"]
+    assert "no whole HTTP answer: the answer is not HTTP/1.1. Look for" in mumbled
+    assert "cannot be reached: " in gone
+    [last, first] = caller.get("/api/operator/webhook-logs").get_json()["logs"]
+    assert {attempt["errorClass"] for attempt in first["attempts"]} == {"bad_response"}
+    assert {(attempt["peer"], attempt["connectionReused"]) for attempt in last["attempts"]} == {("127.0.0.1", False)}
+    assert all(attempt["detail"] in gone for attempt in last["attempts"])
+
+
+def _mumble(server: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"hm?\r\n\r\n")
 
 
 @pytest.mark.usefixtures("a_worker")

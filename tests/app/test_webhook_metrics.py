@@ -16,6 +16,7 @@ from models.tallies import BUCKETS_SECONDS, Kind, add, bucket
 from protocol.lifecycle import State
 from protocol.retry import ERROR_CLASSES
 from tests.app.conftest import Caller
+from tests.app.ops import Shell
 from tests.app.test_metrics import figures
 from tests.factories import a_round, an_operator, some_operators, take_part, take_to
 
@@ -122,8 +123,9 @@ def test_only_what_could_be_sent_now_is_overdue(anybody: Caller) -> None:
     assert figures(anybody)["webhook_oldest_ready_seconds"] == pytest.approx(300, abs=60)
     change("UPDATE webhook_endpoints SET failures = 5, open_until = now() + interval '30 s'")
     assert figures(anybody)["webhook_oldest_ready_seconds"] == 0
-    change("UPDATE webhook_endpoints SET open_until = now()")
-    assert figures(anybody)["webhook_oldest_ready_seconds"] > 0
+    # A probe may be made since then, however long it has been due.
+    change("UPDATE webhook_endpoints SET open_until = now() - interval '2 minutes'")
+    assert figures(anybody)["webhook_oldest_ready_seconds"] == pytest.approx(120, abs=60)
     change("UPDATE webhook_endpoints SET paused_at = now()")
     assert figures(anybody)["webhook_oldest_ready_seconds"] == 0
 
@@ -139,7 +141,7 @@ def test_what_somebody_is_at_waits_no_more(anybody: Caller) -> None:
     assert (found["queue_depth/deliveries"], found["queue_in_flight/deliveries"]) == (2, 0)
 
 
-def test_endpoints_are_counted_by_how_they_do(anybody: Caller) -> None:
+def test_endpoints_are_counted_by_how_they_do_as_they_are_listed(anybody: Caller, shell: Shell) -> None:
     some_operators(6)
     change("UPDATE operators SET webhook_url = 'https://example.com/' WHERE id <> 'op_f'")
     change("UPDATE webhook_endpoints SET failures = 2 WHERE operator_id = 'op_b'")
@@ -147,7 +149,14 @@ def test_endpoints_are_counted_by_how_they_do(anybody: Caller) -> None:
     change("UPDATE webhook_endpoints SET paused_at = now() WHERE operator_id = 'op_d'")
     found = figures(anybody)
     states = {state: found[f"webhook_endpoints/{state}"] for state in ("healthy", "failing", "open", "paused")}
+    # An operator that has registered no address is not counted; of op_c the next probe is due, and none has succeeded.
     assert states == {"healthy": 2, "failing": 1, "open": 1, "paused": 1}
+    listed = {state: shell.json("endpoints", "list", "--state", state)["endpoints"] for state in states}
+    assert {state: [one["operatorId"] for one in listed[state]] for state in ("failing", "open", "paused")} == {
+        "failing": ["op_b"],
+        "open": ["op_c"],
+        "paused": ["op_d"],
+    }
 
 
 def test_bulk_requeues_that_are_under_way_are_seen(anybody: Caller) -> None:

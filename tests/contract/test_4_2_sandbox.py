@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.contract.fields import ERROR
 from tests.contract.shapes import (
+    BOOLEAN,
     NULL,
     NUMBER,
     STRING,
@@ -24,6 +25,7 @@ from tests.contract.webhooks import EVENTS
 from tests.contract.world import Party, World
 
 DELIVERY: Fields = {"event": STRING, "status": exactly("delivered"), "statusCode": exactly(200)}
+PHASES: Fields = dict.fromkeys(("dns", "connect", "tls", "send", "wait", "receive"), NUMBER | NULL)
 ATTEMPT: Fields = {
     "number": NUMBER,
     "startedAt": TIMESTAMP,
@@ -31,6 +33,10 @@ ATTEMPT: Fields = {
     "url": STRING,
     "statusCode": NUMBER | NULL,
     "errorClass": STRING | NULL,
+    "detail": STRING | NULL,
+    "phasesMs": object_of(PHASES) | NULL,
+    "peer": STRING | NULL,
+    "connectionReused": BOOLEAN,
     "responseBody": NULL | exactly(""),
 }
 LOGGED: Fields = {

@@ -173,7 +173,7 @@ def test_killing_the_owner_ends_everything_it_started(owner: subprocess.Popen[st
     pids = [child.pid for child in psutil.Process(owner.pid).children(recursive=True) if child.name() != "sleep"]
     assert len(pids) > 3
     owner.kill()
-    until(lambda: gone(pids), within=10, what="all children end with their owner")
+    until(lambda: gone(pids), within=30, what="all children end with their owner")
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])

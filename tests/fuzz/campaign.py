@@ -6,6 +6,7 @@ thrown away; what remains is the outcome.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from deploy.data_folder import throw_away
 from deploy.procfile import TOP, search_path
 from deploy.sandbox import admin_key
 from tests.chaos.playing import Lottery, furnish, open_round, take_part
+from tests.dns_server import naming
 from tests.polling import until
 
 CONFIGURATION = "tests/fuzz/schemathesis.toml"
@@ -68,7 +70,11 @@ class Outcome:
 def campaign(seconds: float, seed: int, say: Callable[[str], None] = print) -> Outcome:
     """Fuzz for so many seconds, everybody in turn; the same seed makes up the same requests."""
     clean = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-    with throw_away() as folder, coordinator(folder, log_dir=folder.path, environ=clean | NO_LIMITS) as running:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(throw_away())
+        # Made-up hosts are made up everywhere: they do not exist, whether this machine has a DNS or not.
+        environ = clean | NO_LIMITS | {"DNS_SERVERS": stack.enter_context(naming()).address}
+        running = stack.enter_context(coordinator(folder, log_dir=folder.path, environ=environ))
         lottery = furnish(running)
         with_some_history(lottery, seed)
         requests, findings = 0, []

@@ -8,13 +8,14 @@ from itertools import product
 from uuid import UUID
 
 import pytest
+from sqlalchemy import event as hooks
 from sqlalchemy import text
 
 from models.deliveries import announce
 from models.delivery_search import Wanted
 from models.requeue import any_failed, count_failed, preview, requeue, requeue_some
 from models.requeue_jobs import filters_of, wanted_of
-from models.session import database_now, transaction
+from models.session import database_now, engine, transaction
 from tests.factories import a_round, rows, some_operators
 from tests.requeues import a_job, failed, queued
 
@@ -71,6 +72,24 @@ def queued_by(wanted: Wanted, job_id: int, now: datetime) -> set[UUID]:
         undo.rollback()
         assert len(found) == len(set(found)) == matched
         return set(found)
+
+
+def test_a_preview_reads_an_index_and_not_the_messages() -> None:
+    some_operators(1)
+    failed(5_000)
+    with transaction() as session:  # messages as long as in earnest
+        session.execute(text("UPDATE deliveries SET body = convert_to(repeat('x', 1900), 'UTF8')"))
+    with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM FULL deliveries"))
+        connection.execute(text("VACUUM ANALYZE deliveries"))
+    asked: list[tuple[str, object]] = []
+    with transaction() as session:
+        now = database_now(session)
+        hooks.listen(engine(), "before_cursor_execute", lambda _c, _cur, sql, values, *_: asked.append((sql, values)))
+        assert preview(session, Wanted(), now).matched == count_failed(session, Wanted(error_class="timeout"), now)
+        for sql, values in tuple(asked):
+            plan = session.connection().exec_driver_sql(f"EXPLAIN {sql}", values).scalars().all()
+            assert "Index Only Scan using ix_deliveries_failed_of_operator" in "".join(plan), "\n".join(plan)
 
 
 def test_filters_are_kept_to_the_microsecond_and_read_back_as_they_were() -> None:

@@ -30,11 +30,20 @@ POLICIES = st.builds(
 )
 OUTCOMES = st.builds(
     Outcome,
-    status=st.none() | st.integers(100, 599),
+    status=st.none() | st.integers(100, 999),
     error_class=st.none() | st.sampled_from(ERROR_CLASSES),
     retry_after=st.none() | st.floats(allow_nan=True, allow_infinity=True),
 )
 JITTERS = st.floats(-1, 1)
+ANY_JITTER = st.floats(allow_nan=True, allow_infinity=True)
+EVERY_OUTCOME = [
+    *(Outcome(status=status) for status in range(100, 1_000)),
+    *(Outcome(error_class=error_class) for error_class in ERROR_CLASSES),
+    *(Outcome(status=200, error_class=error_class) for error_class in ERROR_CLASSES),
+    Outcome(),
+]
+NEVER_MIND = 1e-9
+"""Floats that are worked out in another order differ by so little."""
 
 
 def test_attempts_are_made_at_0_30_and_150_seconds() -> None:
@@ -94,23 +103,67 @@ def test_what_cannot_be_is_refused() -> None:
             bad()
 
 
-@given(POLICIES, st.integers(1, 10), OUTCOMES, JITTERS)
+@given(POLICIES, st.integers(1, 10), OUTCOMES, ANY_JITTER)
 def test_every_outcome_leads_to_one_sound_decision(
     policy: Policy, attempt: int, outcome: Outcome, jitter: float
 ) -> None:
+    """The whole rule, said from the other side: what is so if and only if this is the decision."""
     decision = decide(policy, attempt, outcome, jitter)
+    arrived = outcome.status == 200 and outcome.error_class is None
+    assert (decision == Delivered()) == arrived
+    assert isinstance(decision, GiveUp) == (not arrived and attempt >= policy.attempts)
+    assert isinstance(decision, RetryIn) == (not arrived and attempt < policy.attempts)
     match decision:
-        case Delivered():
-            assert outcome.status == 200
-            assert outcome.error_class is None
         case GiveUp(error_class):
-            assert attempt >= policy.attempts
+            assert error_class == error_class_of(outcome)
             assert error_class in ERROR_CLASSES
         case RetryIn(seconds):
-            assert attempt < policy.attempts
             plain = policy.base_seconds * policy.factor ** (attempt - 1)
-            assert 0 <= seconds <= max(plain * (1 + policy.jitter) * (1 + 1e-9), policy.retry_after_cap)
-            assert seconds >= plain * (1 - policy.jitter) * (1 - 1e-9)
+            least, most = (plain * (1 + way * policy.jitter) for way in (-1, 1))
+            asked = outcome.retry_after
+            if asked is not None and asked > least:  # NaN is greater than nothing.
+                patience = min(asked, policy.retry_after_cap)
+                assert seconds >= patience
+                most = max(most, patience)
+            assert math.isfinite(seconds)
+            assert least * (1 - NEVER_MIND) <= seconds <= most * (1 + NEVER_MIND)
+
+
+@given(POLICIES, st.integers(1, 10), ANY_JITTER)
+def test_whatever_can_come_of_an_attempt_there_is_a_decision(policy: Policy, attempt: int, jitter: float) -> None:
+    """All 900 statuses and every error class, the ones that came with a 200 too: only a plain 200 is an arrival."""
+    decisions = [decide(policy, attempt, outcome, jitter) for outcome in EVERY_OUTCOME]
+    assert [outcome for outcome, decision in zip(EVERY_OUTCOME, decisions, strict=True) if decision == Delivered()] == [
+        Outcome(status=200)
+    ]
+    others = [decision for decision in decisions if decision != Delivered()]
+    if attempt < policy.attempts:
+        # Of how long to wait the failure says nothing unless it says Retry-After.
+        assert len(set(others)) == 1
+        assert isinstance(others[0], RetryIn)
+    else:
+        assert {decision.error_class for decision in others if isinstance(decision, GiveUp)} == set(ERROR_CLASSES)
+        assert all(isinstance(decision, GiveUp) for decision in others)
+
+
+@given(OUTCOMES, ANY_JITTER)
+def test_as_it_is_run_nobody_waits_longer_than_a_quarter_of_an_hour(outcome: Outcome, jitter: float) -> None:
+    for attempt, least, most in ((1, 24.0, 36.0), (2, 96.0, 144.0)):
+        decision = decide(Policy(), attempt, outcome, jitter)
+        if isinstance(decision, RetryIn):
+            assert least * (1 - NEVER_MIND) <= decision.seconds <= 900.0
+            if not (outcome.retry_after or 0) > least:
+                assert decision.seconds <= most * (1 + NEVER_MIND)
+
+
+@given(POLICIES, JITTERS)
+def test_nonsense_in_retry_after_is_as_if_nothing_had_been_said(policy: Policy, jitter: float) -> None:
+    plain = decide(policy, 1, Outcome(status=503), jitter)
+    for nonsense in (math.nan, -math.inf, -1.0, -1e300, -0.0, 0.0):
+        assert decide(policy, 1, Outcome(status=503, retry_after=nonsense), jitter) == plain
+    for_ever = decide(policy, 1, Outcome(status=503, retry_after=math.inf), jitter)
+    if isinstance(for_ever, RetryIn) and isinstance(plain, RetryIn):
+        assert for_ever.seconds == max(plain.seconds, policy.retry_after_cap)
 
 
 @given(POLICIES, OUTCOMES, st.lists(JITTERS, min_size=8, max_size=8))

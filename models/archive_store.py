@@ -82,6 +82,11 @@ class PostgresStore:
         return b"".join(self._session.scalars(query))
 
 
+def archive_store(session: Session) -> ArchiveStore:
+    """Where this installation keeps new archives."""
+    return PostgresStore(session)
+
+
 def blocks(file: BinaryIO) -> Iterator[bytes]:
     """The rest of a file, a piece at a time."""
     while block := file.read(PIECE):

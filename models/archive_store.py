@@ -87,7 +87,13 @@ def archive_store(session: Session) -> ArchiveStore:
     return PostgresStore(session)
 
 
-def blocks(file: BinaryIO) -> Iterator[bytes]:
+def store_called(session: Session, name: str) -> ArchiveStore:
+    """The store that a row of an archive names, whatever is set for new ones."""
+    assert name == PostgresStore.name
+    return PostgresStore(session)
+
+
+def blocks(file: BinaryIO | RangeFile) -> Iterator[bytes]:
     """The rest of a file, a piece at a time."""
     while block := file.read(PIECE):
         yield block

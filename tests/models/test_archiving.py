@@ -22,29 +22,13 @@ from models.tickets import Ticket
 from protocol.lifecycle import State
 from protocol.merkle import CHUNK, leaf_hash
 from protocol.tickets import ticket_line, tickets_root
+from tests.archives import copied, many_tickets
 from tests.factories import a_round, manifest, rows, some_operators, submit, take_to
 
 IDENTIFIERS = st.from_regex(r"[A-Za-z0-9._:-]{1,64}", fullmatch=True)
 NUMBERS = st.integers(1, 2**31 - 1)
 JACKPOTS = st.integers(1, 2**63 - 1)
 TICKETS = st.tuples(IDENTIFIERS, JACKPOTS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.booleans())
-
-
-def copied(tickets: list[Ticket]) -> list[bytes]:
-    """The tickets as COPY gives them."""
-    return [
-        "\t".join(map(str, (*ticket[2:7], "true" if ticket[7] else "false", ticket[1], ticket[0]))).encode() + b"\n"
-        for ticket in tickets
-    ]
-
-
-def many_tickets(count: int, seed: int = 1) -> list[Ticket]:
-    """So many tickets in the order of their ids, whose bonuses repeat."""
-    pick = random.Random(seed)
-    return [
-        (f"t-{place:07d}", pick.randint(1, 10**7), *(pick.randint(1, 50) for _ in range(5)), place % 3 == 0)  # type: ignore[misc]
-        for place in range(count)
-    ]
 
 
 @given(st.integers(1, 10**9), IDENTIFIERS, TICKETS)

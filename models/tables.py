@@ -2,6 +2,7 @@
 
 from models import (
     applications,
+    archives,
     audit,
     chores,
     chunks,
@@ -24,6 +25,7 @@ from models.base import Base
 
 __all__ = [
     "applications",
+    "archives",
     "audit",
     "chores",
     "chunks",

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from models.chunks import keep_chunks
+from models.archive_store import archive_store
+from models.archiving import archive_tickets
 from models.ledger import POOL, RESERVE, balance
 from models.operators import Operator, count_up
 from models.participation import (
@@ -23,7 +24,7 @@ from models.participation import (
 )
 from models.rounds import Round, round_by_id
 from models.session import database_now
-from models.tickets import most_shared, stream_tickets
+from models.tickets import most_shared
 from models.work import Kind, Piece, plan
 from protocol.chain import GENESIS, anchor_hash, full_manifest_hash, round_hash
 from protocol.lifecycle import NO_MANIFESTS, Trigger
@@ -43,10 +44,9 @@ def end_sales(session: Session, row: Round, now: datetime) -> None:
 
 
 def recount(session: Session, piece: Piece) -> dict[str, Any]:
-    """Count an operator's tickets and hash them, and note whether its manifest agrees."""
+    """Count an operator's tickets, hash and archive them, and note whether its manifest agrees."""
     manifest = session.get_one(Manifest, (piece.round_id, piece.operator_id), with_for_update=True)
-    tickets = stream_tickets(session, piece.round_id, piece.operator_id)
-    counted, root = keep_chunks(session, piece.round_id, piece.operator_id, tickets)
+    counted, root = archive_tickets(session, piece.round_id, piece.operator_id, archive_store(session))
     manifest.counted, manifest.counted_root = counted, root
     manifest.agreed = counted == manifest.ticket_count and manifest.tickets_root in (None, root)
     return {"counted": counted, "root": root, "agreed": manifest.agreed}

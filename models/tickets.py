@@ -8,9 +8,10 @@ millions pass through, so they are never objects.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
+from io import BytesIO
 from typing import Any, cast
 
+import msgspec
 from psycopg2.errors import UniqueViolation
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, Table, bindparam, text
 from sqlalchemy.orm import Session
@@ -25,6 +26,7 @@ Ticket = tuple[str, int, int, int, int, int, int, bool]
 COLUMNS = ("ticket_id", "jackpot_number", "bonus1", "bonus2", "bonus3", "bonus4", "bonus5", "is_quick_pick")
 _COPIED = ", ".join(("operator_id", *COLUMNS))
 _STREAM_ROWS = 10_000
+_COPIED_AT_ONCE = 1 << 20
 CONFLICTS_NAMED = 100
 """How many conflicting ticket ids an error names at the most."""
 
@@ -93,16 +95,13 @@ def add_tickets(session: Session, round_id: int, operator_id: str, batch: Sequen
 
 
 def _copy(connection: Connection, table: str, operator_id: str, batch: Iterable[Ticket]) -> None:
+    # COPY takes what JSON lines are without their brackets and quotation marks, and nothing makes those faster.
     # Identifiers are [A-Za-z0-9._:-], so nothing in a row needs COPY's escapes.
-    rows = StringIO()
-    rows.writelines(
-        f"{operator_id}\t{i}\t{j}\t{a}\t{b}\t{c}\t{d}\t{e}\t{'t' if quick else 'f'}\n"
-        for i, j, a, b, c, d, e, quick in batch
-    )
-    rows.seek(0)
+    lines = msgspec.json.Encoder().encode_lines((operator_id, *ticket) for ticket in batch)
+    rows = BytesIO(lines.translate(None, b'[]"'))
     cursor = cast(Any, connection.connection).cursor()
     with cursor:
-        cursor.copy_expert(f"COPY {table} ({_COPIED}) FROM STDIN", rows)
+        cursor.copy_expert(f"COPY {table} ({_COPIED}) FROM STDIN (DELIMITER ',')", rows, _COPIED_AT_ONCE)
 
 
 def _unrecorded(session: Session, round_id: int, operator_id: str, batch: Sequence[Ticket]) -> list[Ticket]:

@@ -9,12 +9,8 @@ from sqlalchemy.orm import Session
 from app.credentials import current_operator_id, require_operator
 from app.documentation.declared import refuses
 from app.parsing import Blueprint
-from app.resources.tickets import (
-    AcceptedTicketsSchema,
-    TicketBatchSchema,
-    read_batch,
-    refuse_beyond_odds,
-)
+from app.resources.ticket_shapes import AcceptedTicketsSchema, TicketBatchSchema
+from app.resources.tickets import read_batch, refuse_beyond_odds
 from models.participation import Manifest, Participation, participation
 from models.rounds import Round, hold_round
 from models.session import database_now, transaction

@@ -104,7 +104,7 @@ def test_every_fault_is_named_by_place_id_and_field_and_nothing_is_stored(caller
 def test_at_most_a_hundred_faults_are_named(caller: Caller) -> None:
     body = assert_error(caller.post(PATH, a_batch(*(a_ticket(n, bonus1=0) for n in range(150)))), 422)
     assert len(body["details"]["faults"]) == 100
-    assert "150" in body["error"]
+    assert "more than 100" in body["error"]
 
 
 def test_an_id_twice_in_a_batch_is_a_fault(caller: Caller) -> None:
@@ -168,17 +168,12 @@ TICKETS = st.one_of(
 
 @given(tickets=st.lists(TICKETS, min_size=1, max_size=3))
 def test_the_fast_path_takes_exactly_the_tickets_that_the_documented_schema_takes(tickets: list[Any]) -> None:
-    from app.resources.tickets import TicketBatchSchema, _decoder
+    from app.resources.ticket_shapes import TicketBatchSchema, decoded
 
-    body = json.dumps({"roundId": 1, "tickets": tickets})
+    batch = {"roundId": 1, "tickets": tickets}
     try:
-        _decoder.decode(body)
-        fast = True
-    except msgspec.MsgspecError:
-        fast = False
-    try:
-        TicketBatchSchema().load(json.loads(body))
+        TicketBatchSchema().load(batch)
         documented = True
     except ValidationError:
         documented = False
-    assert fast == documented
+    assert (decoded(json.dumps(batch).encode()) is not None) == documented

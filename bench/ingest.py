@@ -1,0 +1,166 @@
+"""`make bench-ingest`: tickets over HTTP into one web process, beside bare COPY and beside the plain way.
+
+The one rule kept here: every rate is compared with one taken seconds apart, on the same engines and into a partition as
+empty as the other's, and what is compared are medians of several such ratios, each repetition begun by another one.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import text
+
+from bench import ingest_clients as clients
+from bench.reads import wait_for
+from deploy.data_folder import throw_away
+from deploy.engines import engines, leave_on_sigterm
+from deploy.procfile import TOP
+
+REPEATS = int(os.environ.get("BENCH_REPEATS", "7"))
+NAMES = {
+    "json": "ours, plain JSON",
+    "gzip": "ours, gzip",
+    "copy": f"bare COPY, {clients.OPERATORS} connections",
+    "plain": "marshmallow and ORM",
+}
+AIMS = {"copy": 0.5, "plain": 10.0}
+"""Our tickets a second as a multiple of theirs."""
+AIM_MEMORY = 8.0
+"""How many times its body a request may take."""
+
+
+def main() -> None:
+    """Measure and print the table."""
+    leave_on_sigterm()
+    # Commits survive a power cut, here as in production.
+    with throw_away() as folder, engines(folder, durable=True, environ={}) as servers:
+        os.environ.update(servers.environment | _settings())
+        subprocess.run([sys.executable, "-m", "alembic", "upgrade", "head"], cwd=TOP, check=True, capture_output=True)
+        # A process of their own: what the clients do is not to wait for what we do here.
+        with ProcessPoolExecutor(1, get_context("spawn"), clients.prepare, (servers.database_url,)) as pool:
+            _measure(pool)
+
+
+def _settings() -> dict[str, str]:
+    return {
+        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
+        "JWT_KEYS": "bench:" + "for benches only " * 5,
+        "SANDBOX": "1",
+        "LOG_LEVEL": "warning",
+        "RATE_LIMIT_AUTHENTICATED": "100000000/minute",
+    }
+
+
+def _measure(pool: ProcessPoolExecutor) -> None:
+    # Settings are read at import.
+    from app.resources.tickets import LARGEST_BODY
+    from models.credentials import issue_api_key
+    from models.session import transaction
+    from tests.factories import some_operators
+
+    operators = some_operators(clients.OPERATORS)
+    with transaction() as session:
+        keys = {operator_id: issue_api_key(session, operator_id) for operator_id in operators}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    web = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "bench.ingest_app:application"],
+        cwd=TOP,
+        # One process, whatever the machine: it is what is measured.
+        env=os.environ | {"PORT": str(port), "WEB_CONCURRENCY": "1"},
+    )
+    try:
+        wait_for(port)
+        memory = [_memory(pool, web.pid, port, keys, size) for size in (0, LARGEST_BODY)]
+        rates: dict[str, list[float]] = {name: [] for name in NAMES}
+        order = list(NAMES)
+        for number in range(REPEATS + 1):
+            first = number % len(order)
+            for name in order[first:] + order[:first]:
+                rate = _rate(pool, name, port, keys)
+                if number:  # The first time warms everything up.
+                    rates[name].append(rate)
+    finally:
+        web.terminate()
+        web.wait(timeout=30)
+    _show(rates, memory)
+
+
+def _rate(pool: ProcessPoolExecutor, name: str, port: int, keys: Mapping[str, str]) -> float:
+    """Tickets a second, into a new round's partition that is dropped again."""
+    from models.session import engine
+    from tests.factories import a_round
+
+    round_id = a_round(list(keys))
+    with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        # What one leaves to be written must not burden the next.
+        connection.execute(text("CHECKPOINT"))
+        seconds = pool.submit(clients.send, name, round_id, port, keys).result()
+        stored = connection.execute(text(f"SELECT count(*) FROM tickets_r{round_id}")).scalar_one()
+        connection.execute(text(f"DROP TABLE tickets_r{round_id}"))
+    if stored != clients.tickets_of(name):
+        raise RuntimeError(f"{NAMES[name]}: {stored} tickets stored instead of {clients.tickets_of(name)}")
+    return float(stored / seconds)
+
+
+def _memory(pool: ProcessPoolExecutor, master: int, port: int, keys: Mapping[str, str], size: int) -> tuple[int, float]:
+    """A full batch's bytes, and the most that the web process grew by over it, as a multiple of these."""
+    from tests.factories import a_round
+
+    [web] = psutil.Process(master).children()
+    status, operator_id = Path(f"/proc/{web.pid}"), next(iter(keys))
+    before = web.memory_info().rss
+    (status / "clear_refs").write_text("5")  # The peak is reset to what is in use now.
+    sent = pool.submit(clients.send_one, size, a_round([operator_id]), port, keys[operator_id]).result()
+    peak = next(line for line in (status / "status").read_text().splitlines() if line.startswith("VmHWM"))
+    return sent, (int(peak.split()[1]) * 1024 - before) / sent
+
+
+def _show(rates: Mapping[str, Sequence[float]], memory: Sequence[tuple[int, float]]) -> None:
+    screen = Console(width=120)
+    table = Table(
+        title=f"tickets into one web process from {clients.OPERATORS} operators, {clients.BATCH:,} a batch, tickets/s "
+        f"(medians of {REPEATS} alternating rounds)"
+    )
+    table.add_column("way")
+    for heading in ("tickets/s", "from", "to", "ours / this", "aim", ""):
+        table.add_column(heading, justify="right")
+    for name, values in rates.items():
+        cells = [f"{value:,.0f}" for value in (statistics.median(values), min(values), max(values))]
+        if name != "json":
+            ratio = statistics.median(our / their for our, their in zip(rates["json"], values, strict=True))
+            cells.append(f"{ratio:.2f}")
+            if aim := AIMS.get(name):
+                cells += [f"≥ {aim:g}", _verdict(ratio >= aim)]
+        table.add_row(NAMES[name], *cells)
+    screen.print(table)
+    screen.print(f"The last gets {clients.PLAIN_BATCH:,} a batch: it is slow, and no faster with more.\n")
+    table = Table(title="what the web process grows by, at the most, over one full batch")
+    for heading in ("body", "peak / body", "aim", ""):
+        table.add_column(heading, justify="right")
+    for sent, ratio in memory:
+        table.add_row(f"{sent / 2**20:.1f} MiB", f"{ratio:.1f}", f"≤ {AIM_MEMORY:g}", _verdict(ratio <= AIM_MEMORY))
+    screen.print(table)
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "not met"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

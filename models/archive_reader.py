@@ -19,7 +19,8 @@ from pyarrow import parquet
 from sqlalchemy.orm import Session
 
 from models.archive_format import NUMBERS
-from models.archive_store import blocks, missing, store_called
+from models.archive_store import blocks, missing
+from models.archive_stores import store_called
 from models.archives import TicketArchive, archive_of
 from models.ranges import RangeFile
 from models.tickets import COLUMNS, Ticket

@@ -82,17 +82,6 @@ class PostgresStore:
         return b"".join(self._session.scalars(query))
 
 
-def archive_store(session: Session) -> ArchiveStore:
-    """Where this installation keeps new archives."""
-    return PostgresStore(session)
-
-
-def store_called(session: Session, name: str) -> ArchiveStore:
-    """The store that a row of an archive names, whatever is set for new ones."""
-    assert name == PostgresStore.name
-    return PostgresStore(session)
-
-
 def blocks(file: BinaryIO | RangeFile) -> Iterator[bytes]:
     """The rest of a file, a piece at a time."""
     while block := file.read(PIECE):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from models.archive_format import ROW_GROUP
 from models.archive_reader import ArchiveDamaged, ArchiveReader, open_archive
-from models.archive_store import archive_store
+from models.archive_stores import archive_store
 from models.archive_writer import ArchiveWriter
 from models.archives import TicketArchive
 from models.archiving import archive_tickets

@@ -172,11 +172,11 @@ def _peak_of_one(round_id: int) -> tuple[float, float]:
 
 
 def _reading(round_id: int) -> tuple[list[float], float, float, int]:
-    """Seconds of finding a ticket and reading its chunk, each time anew; of checking the archive, and of reading all
-    its numbers; and its bytes.
+    """Seconds of finding a ticket and reading its chunk, each time anew; of taking a checked copy, and of reading all
+    numbers from that; and the archive's bytes.
     """
     import models.tables
-    from models.archive_reader import open_archive
+    from models.archive_reader import checked_copy, open_archive
     from models.session import transaction
     from protocol.merkle import CHUNK
 
@@ -187,8 +187,10 @@ def _reading(round_id: int) -> tuple[list[float], float, float, int]:
         size = reader.archive.bytes
         rows = random.Random(2).sample(range(TICKETS), LOOKUPS)
         wanted = reader.tickets_at(rows)
-        check = _seconds(reader.check)
-        numbers = _seconds(lambda: [each.first for each in reader.numbers()])
+        start = time.perf_counter()
+        with checked_copy(session, round_id, OPERATOR) as copy:
+            check = time.perf_counter() - start
+            numbers = _seconds(lambda: [each.first for each in copy.numbers()])
 
     def look_up(ticket_id: str, row: int) -> None:
         with transaction() as session:
@@ -230,8 +232,8 @@ def _show_reading(lookups: list[float], check: float, numbers: float, size: int)
         table.add_column(heading, justify="left" if heading == "what" else "right")
     table.add_row("find a ticket and read its chunk, p50", f"{p50:.1f} ms", f"≤ {AIM_LOOKUP_MS} ms")
     table.add_row("the same, p99", f"{p99:.1f} ms", "")
-    table.add_row("check its hash", f"{check * 1000:.0f} ms", "")
-    table.add_row("read all numbers", f"{numbers * 1000:.0f} ms", "")
+    table.add_row("take a copy and check its hash", f"{check * 1000:.0f} ms", "")
+    table.add_row("read all numbers from the copy", f"{numbers * 1000:.0f} ms", "")
     Console(width=120).print(table)
 
 

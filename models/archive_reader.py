@@ -108,7 +108,8 @@ class ArchiveReader:
         group = bisect_right(self._footer.first_ids, ticket_id) - 1
         if group < 0:
             return Place(0, present=False)
-        ids = self._group(group, COLUMNS[:1]).column(0)
+        # All of the group, though its ids would do: who finds a ticket shows it, or its neighbours, next.
+        ids = self._group(group, COLUMNS).column(0)
         low, high = 0, len(ids)
         while low < high:
             middle = (low + high) // 2

@@ -144,8 +144,12 @@ def test_only_what_is_asked_for_is_fetched() -> None:
     assert fetched == []
     reader.find(LARGE[ROW_GROUP + 7][0])
     reader.find(LARGE[ROW_GROUP + 70][0])
+    reader.chunk(ROW_GROUP, ROW_GROUP + CHUNK)
     assert len(fetched) == 1
-    assert fetched[0] < len(content) / 10
+    assert fetched[0] < len(content) / 2
+    reader.tickets_at([3, 5, 7])
+    assert len(fetched) == 2
+    assert fetched[1] < len(content) / 4
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"x" * 100])

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from models.archive_store import archive_store
+from models.archive_stores import archive_store
 from models.archiving import archive_tickets
 from models.ledger import POOL, RESERVE, balance
 from models.operators import Operator, count_up

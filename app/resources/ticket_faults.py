@@ -22,8 +22,10 @@ from protocol.identifiers import is_identifier
 FAULTS_NAMED = 100
 _LARGEST_PIECE = 64 * 1024
 """Bytes of a ticket, or of a batch without its tickets: what is longer is refused without a look at what it holds."""
-_MOST_COMMAS = 20 * LARGEST_BATCH
+_MOST_COMMAS = 16 * LARGEST_BATCH
 """In a batch: what holds so many values is not even taken apart. One of the right shape has 8 of them a ticket."""
+
+_ticket = TicketSchema()
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def _faults(index: int, ticket: bytes) -> Iterator[Fault]:
     # What is no identifier is not sent back, once for every fault.
     named = parsed.get("ticketId") if isinstance(parsed, dict) else None
     named = named if is_identifier(named) else None
-    messages: dict[str, Any] = TicketSchema().validate(parsed)
+    messages: dict[str, Any] = _ticket.validate(parsed)
     for field, said in messages.items():
         text = " ".join(said) if isinstance(said, list) else str(said)
         yield Fault(index, named, None if field == "_schema" else field, text)

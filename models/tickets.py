@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import Any, cast
 
 import msgspec
-from psycopg2.errors import UniqueViolation
+from psycopg2.errors import RestrictViolation, UniqueViolation
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, Table, bindparam, text
 from sqlalchemy.orm import Session
 
@@ -79,29 +79,40 @@ def add_tickets(session: Session, round_id: int, operator_id: str, batch: Sequen
     The caller holds the round and the operator's participation. The usual batch is all new and is copied straight
     in; only when some of it is on record already is it compared.
 
-    :raises Conflict: a ticketId is on record with other content; ``details`` names the first 100.
+    :raises Conflict: a ticketId is on record with other content; ``details`` names the first 100. Or sales are over.
     """
     connection = session.connection()
     savepoint = connection.begin_nested()
     try:
-        _copy(connection, partition(round_id), operator_id, batch)
+        _copy(connection, round_id, operator_id, batch)
     except UniqueViolation:
         savepoint.rollback()
         batch = _unrecorded(session, round_id, operator_id, batch)
-        _copy(connection, partition(round_id), operator_id, batch)
+        _copy(connection, round_id, operator_id, batch)
     else:
         savepoint.commit()
     return len(batch)
 
 
-def _copy(connection: Connection, table: str, operator_id: str, batch: Iterable[Ticket]) -> None:
+def sales_ended(round_id: int) -> Conflict:
+    """What a batch or manifest is refused with from ``sealAt`` on."""
+    return Conflict(f"round {round_id} takes no more tickets or manifests", code="sales_ended")
+
+
+def _copy(connection: Connection, round_id: int, operator_id: str, batch: Iterable[Ticket]) -> None:
     # COPY takes what JSON lines are without their brackets and quotation marks, and nothing makes those faster.
     # Identifiers are [A-Za-z0-9._:-], so nothing in a row needs COPY's escapes.
     lines = msgspec.json.Encoder().encode_lines((operator_id, *ticket) for ticket in batch)
     rows = BytesIO(lines.translate(None, b'[]"'))
     cursor = cast(Any, connection.connection).cursor()
     with cursor:
-        cursor.copy_expert(f"COPY {table} ({_COPIED}) FROM STDIN (DELIMITER ',')", rows, _COPIED_AT_ONCE)
+        try:
+            cursor.copy_expert(
+                f"COPY {partition(round_id)} ({_COPIED}) FROM STDIN (DELIMITER ',')", rows, _COPIED_AT_ONCE
+            )
+        except RestrictViolation:
+            # The partition's guard looks at the clock last, a moment after whoever called us did.
+            raise sales_ended(round_id) from None
 
 
 def _unrecorded(session: Session, round_id: int, operator_id: str, batch: Sequence[Ticket]) -> list[Ticket]:

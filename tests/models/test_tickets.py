@@ -9,7 +9,7 @@ import pytest
 from models.session import transaction
 from models.tickets import Ticket, add_tickets, most_shared, stream_tickets
 from protocol.errors import Conflict
-from tests.factories import a_round, some_operators, some_tickets, submit
+from tests.factories import a_round, move_clock_to, some_operators, some_tickets, submit
 
 pytestmark = pytest.mark.usefixtures("house")
 
@@ -48,6 +48,18 @@ def test_a_changed_ticket_is_named_and_nothing_of_its_batch_is_stored() -> None:
     with pytest.raises(Conflict) as conflict:
         add(round_id, [*batch[20:], changed])
     assert conflict.value.details == {"ticketIds": ["t-7"], "count": 1}
+    assert len(recorded(round_id)) == 20
+
+
+def test_a_batch_that_comes_to_the_guard_after_seal_at_is_a_conflict_as_any_late_one() -> None:
+    round_id = a_round(some_operators(1))
+    batch = some_tickets(50)
+    add(round_id, batch[:20])
+    move_clock_to(round_id, "seal_at")
+    for late in (batch[20:], batch):
+        with pytest.raises(Conflict) as conflict:
+            add(round_id, late)
+        assert conflict.value.code == "sales_ended"
     assert len(recorded(round_id)) == 20
 
 

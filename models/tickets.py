@@ -27,6 +27,7 @@ COLUMNS = ("ticket_id", "jackpot_number", "bonus1", "bonus2", "bonus3", "bonus4"
 _COPIED = ", ".join(("operator_id", *COLUMNS))
 _STREAM_ROWS = 10_000
 _COPIED_AT_ONCE = 1 << 20
+_COMPARED_AT_ONCE = 5_000
 CONFLICTS_NAMED = 100
 """How many conflicting ticket ids an error names at the most."""
 
@@ -120,16 +121,20 @@ def _unrecorded(session: Session, round_id: int, operator_id: str, batch: Sequen
         f"SELECT {', '.join(COLUMNS)} FROM {partition(round_id)} "
         "WHERE operator_id = :operator AND ticket_id = ANY(:ids)"
     )
-    found = session.execute(query, {"operator": operator_id, "ids": [ticket[0] for ticket in batch]})
-    recorded = {row[0]: tuple(row) for row in found}
-    changed = [ticket[0] for ticket in batch if recorded.get(ticket[0], ticket) != ticket]
+    unrecorded, changed = [], []
+    for start in range(0, len(batch), _COMPARED_AT_ONCE):
+        some = batch[start : start + _COMPARED_AT_ONCE]
+        found = session.execute(query, {"operator": operator_id, "ids": [ticket[0] for ticket in some]})
+        recorded = {row[0]: tuple(row) for row in found}
+        unrecorded += [ticket for ticket in some if ticket[0] not in recorded]
+        changed += [ticket[0] for ticket in some if recorded.get(ticket[0], ticket) != ticket]
     if changed:
         raise Conflict(
             "some tickets are on record with other content; nothing was stored",
             code="ticket_conflict",
             details={"ticketIds": changed[:CONFLICTS_NAMED], "count": len(changed)},
         )
-    return [ticket for ticket in batch if ticket[0] not in recorded]
+    return unrecorded
 
 
 def stream_tickets(session: Session, round_id: int, operator_id: str) -> Iterator[Ticket]:

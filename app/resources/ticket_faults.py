@@ -92,7 +92,8 @@ def _taken_apart(body: bytes) -> tuple[bytes, list[Raw]]:
         # All of it is read, to its last byte, and nothing made of it.
         msgspec.json.decode(body, type=Raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"the body is not usable JSON: {error}") from None
+        problem = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise BadRequest(f"the body is not usable JSON: {problem}") from None
     try:
         tickets = msgspec.json.decode(body, type=_Batch).tickets
         return body.replace(bytes(tickets), b"[]"), msgspec.json.decode(tickets, type=list[Raw])

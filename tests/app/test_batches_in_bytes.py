@@ -166,8 +166,9 @@ def most_memory(application: Flask, body: bytes, store: bool) -> int:
 def test_a_full_batch_takes_at_most_eight_times_its_body(application: Flask, caller: Caller) -> None:
     del caller
     for body in right_ones():
-        most = most_memory(application, body, store=True)
-        assert most <= TIMES * len(body), f"{most / len(body):.1f}"
+        for which in ("first", "again"):
+            most = most_memory(application, body, store=True)
+            assert most <= TIMES * len(body), f"{which}: {most / len(body):.1f}"
 
 
 def test_no_wrong_batch_takes_half_of_what_the_largest_right_one_may(application: Flask) -> None:

@@ -3,7 +3,7 @@
 The rule: a credit is what nobody claimed of an earlier round, to the micro-USDC; it is never more than that
 round paid in prizes, and never comes from a round that paid nothing.
 
-Implements docs/protocol.md, section 8 (expiry).
+Implements docs/protocol.md, section 7 (settlement).
 """
 
 from __future__ import annotations

@@ -177,6 +177,12 @@ def some_wins(dice: random.Random, tickets: dict[str, int]) -> dict[str, tuple[i
     return wins
 
 
+def play_many(lottery: Lottery, rounds: int) -> None:
+    for _ in range(rounds):
+        lottery.play()
+        lottery.audit()
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_everything_paid_and_held_is_what_came_in_to_the_micro_usdc(part: int) -> None:
     """One part of all settlements, in histories of up to sixty rounds that each begin anew."""
@@ -186,9 +192,7 @@ def test_everything_paid_and_held_is_what_came_in_to_the_micro_usdc(part: int) -
     while done < wanted:
         lottery = Lottery(dice)
         try:
-            for _ in range(min(dice.randint(1, LONGEST_HISTORY), wanted - done)):
-                lottery.play()
-                lottery.audit()
+            play_many(lottery, min(dice.randint(1, LONGEST_HISTORY), wanted - done))
         except AssertionError as difference:
             difference.add_note(
                 f"SEED={SEED} SETTLEMENTS={SETTLEMENTS}, part {part}, settlement {done + lottery.settled}"
@@ -216,5 +220,4 @@ def test_one_micro_usdc_too_many_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(globals(), "settle", generous)
     lottery = Lottery(random.Random(1))
     with pytest.raises(AssertionError):
-        for _ in range(100):
-            lottery.play()
+        play_many(lottery, 100)

@@ -9,6 +9,8 @@ SEEDS ?= 3
 # Fuzzing: for how long, and the seed of a run to replay (printed by every run).
 FUZZ_MINUTES ?= 10
 SEED ?=
+# Random settlements: how many. `make test` does a share of them.
+SETTLEMENTS ?= 1000000
 PYTEST_ARGS ?= -n 2
 
 VENV := .venv
@@ -24,7 +26,7 @@ SHELL := /bin/sh
 
 .PHONY: help
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -54,6 +56,11 @@ test: $(READY) ## Run all tests but the long ones (PYTEST_ARGS)
 .PHONY: chaos
 chaos: $(READY) ## Run the fault suite (SEEDS=n for more)
 	CHAOS_SEEDS=$(SEEDS) $(BIN)/python -m pytest -m chaos tests/chaos
+
+.PHONY: test-settlements
+test-settlements: $(READY) ## Settle a million random rounds beside a second implementation (SETTLEMENTS, SEED)
+	@seed=$${SEED:-$$(date +%s)}; echo "SETTLEMENTS=$(SETTLEMENTS) SEED=$$seed"; \
+		SETTLEMENTS=$(SETTLEMENTS) SEED=$$seed $(BIN)/python -m pytest tests/protocol/test_many_settlements.py $(PYTEST_ARGS)
 
 .PHONY: test-edge
 test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coordinator (needs nginx-light)

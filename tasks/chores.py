@@ -16,6 +16,7 @@ from models.retention import purge_deliveries
 from models.session import transaction
 from models.settings import settings
 from tasks.bell import Bell, answers, ring_after_commit
+from tasks.expiring import expire_next
 
 log = logging.getLogger(__name__)
 
@@ -60,4 +61,12 @@ def _purge_deliveries(session: Session) -> Piece:
     return Piece(purged.deliveries == BATCH, told)
 
 
-_PIECES: Final[Mapping[Name, Callable[[Session], Piece]]] = {Name.PURGE_DELIVERIES: _purge_deliveries}
+def _expire_prizes(session: Session) -> Piece:
+    told = expire_next(session)
+    return Piece(told is not None, told or {})
+
+
+_PIECES: Final[Mapping[Name, Callable[[Session], Piece]]] = {
+    Name.PURGE_DELIVERIES: _purge_deliveries,
+    Name.EXPIRE_PRIZES: _expire_prizes,
+}

@@ -13,10 +13,12 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from models.draws import Draw, wins_of_operator
+from models.expiries import plan_expiry, reserve_beyond_credits
 from models.jackpot import jackpot
-from models.ledger import FEE, POOL, RESERVE, escrow_account, operator_account, post
+from models.ledger import FEE, POOL, RESERVE, balance, escrow_account, operator_account, post
 from models.participation import Manifest
 from models.rounds import Round
+from models.settings import settings
 from models.tickets import stream_tickets
 from models.work import Piece
 from protocol.lifecycle import Trigger
@@ -103,6 +105,8 @@ def settle(session: Session, row: Round, now: datetime) -> None:
         **released,
     }
     post(session, f"settlement:{row.id}", "settlement", moved, row.id)
+    _check_books(session, row, terms)
+    plan_expiry(session, row.id, now, settings().claim_days)
 
     lottery = jackpot(session, for_update=True)
     lottery.cumulative_tickets += row.total_tickets or 0
@@ -120,6 +124,23 @@ def settle(session: Session, row: Round, now: datetime) -> None:
     }
     news = Announcement({"settlementHash": row.settlement_hash}, {"round.settled": told})
     carry_out(session, row, Trigger.TABULATIONS_AGREED, news, now)
+
+
+def _check_books(session: Session, row: Round, terms: Terms) -> None:
+    """Refuse to commit a settlement after which the accounts hold anything else than the terms say.
+
+    :raises ArithmeticError: they do. Nothing of the settlement happens then, and the round stays DRAWN.
+    """
+    # That the terms add up they have checked themselves, that the posting does the database will. This is what is left
+    # in the accounts: the round's escrow is used up, and pool and reserve are what the next round is told.
+    held = {
+        "escrow": balance(session, escrow_account(row.id)),
+        "pool1": balance(session, POOL),
+        "reserve1": reserve_beyond_credits(session),
+    }
+    promised = {"escrow": 0, "pool1": terms.pool1, "reserve1": terms.reserve1}
+    if held != promised:
+        raise ArithmeticError(f"round {row.id} would leave {held} and promises {promised}")
 
 
 def close(session: Session, row: Round, now: datetime) -> None:

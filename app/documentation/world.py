@@ -178,6 +178,7 @@ WORLD: Mapping[str, Any] = {
     "FailedData.reason": "no escrow",
     "beacon": None,
     "events": [{"type": kind, "roundId": 7, "timestamp": at, "data": data} for kind, at, data in _LOG],
+    "reserveCredits": [],
     "Proof.ledger": _TERMS.as_hashed(),
     # Tickets and manifests
     "ticketId": "t-000001",

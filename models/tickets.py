@@ -13,12 +13,11 @@ from typing import Any, cast
 
 import msgspec
 from psycopg2.errors import RestrictViolation, UniqueViolation
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, Table, bindparam, text
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, Table, text
 from sqlalchemy.orm import Session
 
 from models.base import BYTE_ORDER, Base
 from protocol.errors import Conflict
-from protocol.numbers import Numbers
 from protocol.rules import Rules
 
 Ticket = tuple[str, int, int, int, int, int, int, bool]
@@ -155,22 +154,6 @@ def tickets_from(session: Session, round_id: int, operator_id: str, ticket_id: s
     )
     rows = session.execute(query, {"operator": operator_id, "first": ticket_id, "limit": limit})
     return [cast(Ticket, tuple(row)) for row in rows]
-
-
-def match_tickets(session: Session, round_id: int, operator_id: str, numbers: Numbers) -> None:
-    """Write a row into ``winners`` for every tier that a ticket of the operator won. Done twice, it changes nothing."""
-    tiers = "\n".join(
-        f"SELECT {tier} AS tier, operator_id, ticket_id FROM hits WHERE {column} = :n{tier} UNION ALL"
-        for tier, column in enumerate(COLUMNS[1:7])
-    ).removesuffix("UNION ALL")
-    hit = " OR ".join(f"{column} = :n{tier}" for tier, column in enumerate(COLUMNS[1:7]))
-    statement = text(
-        f"WITH hits AS MATERIALIZED (SELECT * FROM {partition(round_id)} WHERE operator_id = :operator AND ({hit})) "
-        f"INSERT INTO winners (round_id, tier, operator_id, ticket_id) SELECT :round, w.* FROM ({tiers}) w "
-        "ON CONFLICT DO NOTHING"
-    ).bindparams(bindparam("round", type_=BigInteger))
-    drawn = {f"n{tier}": number for tier, number in enumerate(numbers)}
-    session.execute(statement, {"operator": operator_id, "round": round_id, **drawn})
 
 
 def most_shared(session: Session, round_id: int, operator_ids: Sequence[str]) -> list[int]:

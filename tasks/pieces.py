@@ -14,7 +14,7 @@ from models.work import Kind, Piece, finish, take
 from tasks.bell import Bell, answers, ring_after_commit
 from tasks.drawing import match
 from tasks.sealing import recount
-from tasks.settling import tabulate
+from tasks.tabulating import tabulate
 
 WORK: Final[Mapping[Kind, Callable[[Session, Piece], dict[str, Any]]]] = MappingProxyType(
     {Kind.RECOUNT: recount, Kind.MATCH: match, Kind.TABULATE: tabulate}

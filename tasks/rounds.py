@@ -94,6 +94,7 @@ def view(session: Session, row: Round) -> RoundView:
         previous_finished=before is None or before in FINISHED,
         paid=sum(part.escrowed_at is not None for part in sealed),
         unpaid=sum(part.escrowed_at is None for part in sealed),
+        unassessed=remaining(session, row.id, Kind.LIABILITY),
         seed_fixed=bool(session.scalar(select(exists().where(Draw.round_id == row.id)))),
         unmatched=remaining(session, row.id, Kind.MATCH),
         untabulated=remaining(session, row.id, Kind.TABULATE),

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Literal
 
+import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from models.archive_against_rows import rows_as_archived
@@ -34,9 +35,11 @@ def tabulate(session: Session, piece: Piece) -> dict[str, Any]:
     try:
         with checked_copy(session, piece.round_id, piece.operator_id) as archive:
             _compare(session, piece, archive, result)
-    except UnusableArchive as error:
-        result["faults"].append(error.code)
-        result["storedByTier"] = win_counts(session, piece.round_id).get(piece.operator_id, [0] * len(TIERS))
+    except (UnusableArchive, pa.ArrowException, KeyError) as error:
+        # What has its hash and is no archive all the same is damaged too: somebody replaced both.
+        fault = error.code if isinstance(error, UnusableArchive) else Fault.ARCHIVE_DAMAGED
+        stored = win_counts(session, piece.round_id).get(piece.operator_id, [0] * len(TIERS))
+        result |= {"faults": [fault], "differences": [], "storedByTier": stored, "foundByTier": None}
     if last_of_its_kind(session, piece):
         _compare_sums(session, piece, result)
     result["agrees"] = not result["faults"]

@@ -156,17 +156,6 @@ def tickets_from(session: Session, round_id: int, operator_id: str, ticket_id: s
     return [cast(Ticket, tuple(row)) for row in rows]
 
 
-def most_shared(session: Session, round_id: int, operator_ids: Sequence[str]) -> list[int]:
-    """For each bonus 1..5, the most tickets of these operators that share one number."""
-    query = " UNION ALL ".join(
-        f"SELECT {tier} AS tier, coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM {partition(round_id)} "
-        f"WHERE operator_id = ANY(:operators) GROUP BY bonus{tier}) counted"
-        for tier in range(1, 6)
-    )
-    rows = session.execute(text(f"{query} ORDER BY tier"), {"operators": list(operator_ids)})
-    return [int(row[1]) for row in rows]
-
-
 def count_tickets_before(session: Session, round_id: int, operator_id: str, ticket_id: str) -> int:
     """How many of the operator's tickets come before this one in the order they are hashed."""
     query = text(f"SELECT count(*) FROM {partition(round_id)} WHERE operator_id = :operator AND ticket_id < :ticket")

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from models.session import transaction
-from models.tickets import Ticket, add_tickets, most_shared, stream_tickets
+from models.tickets import Ticket, add_tickets, stream_tickets
 from protocol.errors import Conflict
 from tests.factories import a_round, move_clock_to, some_operators, some_tickets, submit
 
@@ -113,13 +113,3 @@ def test_the_same_batch_from_many_threads_is_stored_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(attempt, range(16)))
     assert len(recorded(round_id)) == 200
-
-
-def test_the_most_tickets_that_share_a_number_are_counted_tier_by_tier() -> None:
-    round_id = a_round(some_operators(2))
-    add(round_id, [("t-1", 1, 1, 1, 1, 1, 1, True), ("t-2", 1, 1, 1, 1, 1, 2, True), ("t-3", 1, 2, 1, 1, 2, 3, True)])
-    add(round_id, [("t-1", 1, 1, 1, 2, 3, 4, True)], "op_b")
-    with transaction() as session:
-        assert most_shared(session, round_id, ["op_a"]) == [2, 3, 3, 2, 1]
-        assert most_shared(session, round_id, ["op_a", "op_b"]) == [3, 4, 3, 2, 1]
-        assert most_shared(session, round_id, []) == [0] * 5

@@ -17,6 +17,7 @@ class Name(StrEnum):
     """Every chore there is. The migration that brings one writes its row."""
 
     PURGE_DELIVERIES = "purge_deliveries"
+    DROP_TICKETS = "drop_tickets"
 
 
 class Chore(Due, Base):

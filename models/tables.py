@@ -18,6 +18,7 @@ from models import (
     requeue_jobs,
     rounds,
     tallies,
+    ticket_drops,
     tickets,
     work,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "requeue_jobs",
     "rounds",
     "tallies",
+    "ticket_drops",
     "tickets",
     "work",
 ]

@@ -61,6 +61,7 @@ class Settings:
     heartbeat_timeout_seconds: float
     round_schedule: str | None
     round_timing: RoundTiming
+    round_retention_days: int | None
     webhook_timeout_seconds: float
     webhook_base_seconds: float
     webhook_attempts: int
@@ -186,6 +187,7 @@ def _read(env: Env) -> Settings:
             settle=env.float("ROUND_SETTLE_SECONDS", 3_600.0, validate=not_negative),
             close=env.float("ROUND_CLOSE_SECONDS", 86_400.0, validate=not_negative),
         ),
+        round_retention_days=env.int("ROUND_RETENTION", 0, validate=not_negative) or None,
         webhook_timeout_seconds=env.float("WEBHOOK_TIMEOUT_SECONDS", 30.0, validate=positive),
         webhook_base_seconds=env.float("WEBHOOK_BASE_SECONDS", 0.1 if sandbox else 30.0, validate=positive),
         webhook_attempts=env.int("WEBHOOK_ATTEMPTS", 3, validate=Range(min=1)),

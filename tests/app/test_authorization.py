@@ -79,6 +79,7 @@ MAY: dict[tuple[str, str], Door] = {
     ("GET", "/api/public/rounds/<round_id>/proof"): ANYBODY,
     ("GET", "/api/public/rounds/<round_id>/tickets/<operator_id>"): ANYBODY,
     ("GET", "/api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/proof"): ANYBODY,
+    ("GET", "/api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/absence"): ANYBODY,
     ("GET", "/api/public/draw/<any_id>"): ANYBODY,
     ("GET", "/api/public/draw/<any_id>/winners"): ANYBODY,
     ("GET", "/api/public/sub-prizes/<any_id>"): ANYBODY,

@@ -28,16 +28,22 @@ HIGHEST = {
     "bonus5": 100,
 }
 NAMES = ["ticketId", *HIGHEST, "isQuickPick", "roundId", "tickets", "color", "bonus6", "ticketid", "", "\0", "é"]
-DEEP = "[" * 40 + "]" * 40
-TOO_DEEP = "[" * 70 + "]" * 70
-BOTTOMLESS = "[" * 5_000 + "]" * 5_000
+LONG = {
+    "(deep)": "[" * 40 + "]" * 40,
+    "(too deep)": "[" * 70 + "]" * 70,
+    "(bottomless)": "[" * 5_000 + "]" * 5_000,
+    "(large)": "9" * 400,
+    "(larger)": "9" * 5_000,
+    "(long)": json.dumps("a" * 64),
+    "(too long)": json.dumps("a" * 65),
+}
+"""What would fill the page if an example of it were printed."""
 IDS = ["", "a", "a b", "a\n", "a\nb", "a,b", "a\tb", 'a"b', "\\.", "\\N", "é", "\0", "٣", "[]", "a:b.c_d-E9"]
-IDS += ["a" * 64, "a" * 65]
 LITERALS = [
     *("0", "1", "-1", "-0", "1.0", "1.5", "1e0", "1e3", "1E+2", "100e-2", "1e400", "-1e400", "0.1e1", "1e-400"),
     *("01", "+1", ".5", "1.", "0x1", "1_0", "NaN", "Infinity", "-Infinity", "True", "nul", "'a'", "", "undefined"),
     *("true", "false", "null", "[]", "{}", "[1]", '{"a":1}', '"1"', '"true"', '"\\u0041"', '"\\ud800"', '"\\u000a"'),
-    *('"\\ud83d\\ude00"', '"\\q"', '"a', '"\x01"', DEEP, TOO_DEEP, BOTTOMLESS, "9" * 400, "9" * 5_000),
+    *('"\\ud83d\\ude00"', '"\\q"', '"a', '"\x01"', *LONG),
     *(str(edge + step) for edge in (*HIGHEST.values(), 2**31, 2**32, 2**53, 2**63, 2**64) for step in (-1, 0, 1)),
     *(json.dumps(name) for name in IDS),
     *(json.dumps(name, ensure_ascii=False) for name in IDS),
@@ -55,22 +61,20 @@ class Change(NamedTuple):
     value: str
 
 
+WRITTEN = st.sampled_from(LITERALS).map(lambda text: LONG.get(text, text))
 LITERAL = st.one_of(
-    st.sampled_from(LITERALS),
+    WRITTEN,
     st.integers().map(str),
     st.integers(-2, 101).map(str),
     st.floats().map(repr),
     st.text(max_size=5).map(json.dumps),
     st.text(string.ascii_letters + string.digits + "._:-", max_size=66).map(json.dumps),
-    st.recursive(st.none() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)).map(
-        json.dumps
-    ),
 )
 NAME = st.one_of(
     st.sampled_from(NAMES).map(json.dumps),
     # The same name in other words.
     st.sampled_from(NAMES[:10]).map(lambda name: '"' + "".join(f"\\u{ord(char):04x}" for char in name) + '"'),
-    st.sampled_from(LITERALS),
+    WRITTEN,
 )
 KINDS = st.sampled_from(["value", "value", "value", "drop", "add", "again", "rename", "swap", "ticket"])
 CHANGES = st.builds(Change, st.integers(-1, 3), st.integers(0, 8), KINDS, NAME, LITERAL)

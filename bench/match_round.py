@@ -22,7 +22,7 @@ from sqlalchemy import text
 from deploy.procfile import TOP, read_procfile
 from deploy.supervisor import Supervisor
 from models import tables
-from models.archive_store import archive_store
+from models.archive_stores import archive_store
 from models.archive_writer import COPIED, ArchiveWriter
 from models.archives import TicketArchive
 from models.draws import win_counts

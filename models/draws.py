@@ -89,6 +89,11 @@ class WinningTicket(Base):
     claim_deadline: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
     claimed_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
 
+    @property
+    def claimed_in_time(self) -> bool:
+        """Whether the prize was reported as paid by its deadline; a prize that was not goes back to the reserve."""
+        return self.claimed_at is not None and (self.claim_deadline is None or self.claimed_at <= self.claim_deadline)
+
 
 def win_counts(session: Session, round_id: int) -> dict[str, list[int]]:
     """Wins per tier 0..5 of each operator that has any."""

@@ -10,6 +10,7 @@ from models import (
     deliveries,
     draws,
     endpoints,
+    expiries,
     jackpot,
     ledger,
     operators,
@@ -18,6 +19,7 @@ from models import (
     requeue_jobs,
     rounds,
     tallies,
+    ticket_drops,
     tickets,
     work,
 )
@@ -33,6 +35,7 @@ __all__ = [
     "deliveries",
     "draws",
     "endpoints",
+    "expiries",
     "jackpot",
     "ledger",
     "metadata",
@@ -42,6 +45,7 @@ __all__ = [
     "requeue_jobs",
     "rounds",
     "tallies",
+    "ticket_drops",
     "tickets",
     "work",
 ]

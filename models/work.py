@@ -1,4 +1,5 @@
-"""The pieces of work inside a round's state: recounts and second tabulations by operator, matches by shards.
+"""The pieces of work inside a round's state: recounts and second tabulations by operator, matches by shards, and a
+round's worst case, which stands under its first operator.
 
 The one rule kept here: a piece is done once, in one transaction, under its row's lock; the last piece wakes the round.
 """
@@ -19,6 +20,7 @@ class Kind(StrEnum):
     """What a piece does to some of the tickets of one round."""
 
     RECOUNT = "recount"
+    LIABILITY = "liability"
     MATCH = "match"
     TABULATE = "tabulate"
 
@@ -83,13 +85,23 @@ def finish(session: Session, piece: Piece, result: dict[str, Any]) -> bool:
 
     Two last pieces finishing at once would each see the other undone, so they take turns at a lock.
     """
-    session.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"round_pieces:{piece.round_id}:{piece.kind}"))))
+    _take_turns(session, piece)
     piece.result, piece.due_at = result, None
     session.flush()
     if remaining(session, piece.round_id, Kind(piece.kind)):
         return False
     wake_round(session, piece.round_id)
     return True
+
+
+def last_of_its_kind(session: Session, piece: Piece) -> bool:
+    """Whether a piece that is about to be finished is the last; no other finishes until this transaction ends."""
+    _take_turns(session, piece)
+    return remaining(session, piece.round_id, Kind(piece.kind)) == 1
+
+
+def _take_turns(session: Session, piece: Piece) -> None:
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"round_pieces:{piece.round_id}:{piece.kind}"))))
 
 
 def remaining(session: Session, round_id: int, kind: Kind) -> int:

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from models.draws import Draw, award, first_jackpots, stream_winners, win_counts
 from models.encryption import decrypt
-from models.ledger import POOL, RESERVE, balance
+from models.expiries import reserve_for
+from models.ledger import POOL, balance
 from models.matching import Stretch, match_tickets, stretches
 from models.operators import Operator, count_up
 from models.participation import Participation, participations
@@ -85,7 +86,7 @@ def complete(session: Session, row: Round, now: datetime) -> None:
         [Stake(part.operator_id, part.ticket_count) for part in effective],
         counts,
         balance(session, POOL),
-        balance(session, RESERVE),
+        reserve_for(session, row.id),
     )
     amounts = [outcome.prize_of(tier) for tier in range(6)]
     award(session, row.id, amounts, now + timedelta(days=settings().claim_days))

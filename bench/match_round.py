@@ -11,6 +11,8 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -54,7 +56,9 @@ def prepare(tickets: int, folder: Path) -> Prepared:
     """Make a round of so many tickets as it is after sealing, escrow and the drawing of its numbers."""
     operators = some_operators(OPERATORS)
     round_id = a_round(operators)
-    _fill(round_id, operators, tickets)
+    halves = [(0, tickets // 2), (tickets // 2, tickets)]
+    with ThreadPoolExecutor(len(halves)) as pool:
+        list(pool.map(partial(_fill, round_id, operators), halves))
     for operator_id in operators:
         manifest(round_id, operator_id)
     numbers = draw_numbers(hashlib.sha256(b"bench").hexdigest(), RANGES)
@@ -70,27 +74,28 @@ def prepare(tickets: int, folder: Path) -> Prepared:
         )
     with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text(f"VACUUM (ANALYZE) {partition(round_id)}"))
-    files = [_archive(round_id, operator_id, folder) for operator_id in operators]
+    with ThreadPoolExecutor(len(halves)) as pool:
+        files = list(pool.map(partial(_archive, round_id, folder), operators))
     return Prepared(round_id, operators, numbers, files)
 
 
-def _fill(round_id: int, operators: list[str], tickets: int) -> None:
+def _fill(round_id: int, operators: list[str], places: tuple[int, int]) -> None:
     """Operators take turns, as they do when all of them send at once."""
     numbers = ", ".join(f"1 + floor(random() * {top})::int" for top in RANGES)
     with engine().begin() as connection:
-        connection.execute(text("SELECT setseed(0.5)"))
+        connection.execute(text("SELECT setseed(:seed)"), {"seed": places[0] / places[1]})
         connection.execute(
             text(
                 f"INSERT INTO {partition(round_id)} (operator_id, {', '.join(COLUMNS)}) "
                 f"SELECT (CAST(:operators AS text[]))[1 + place / {_BATCH} % {len(operators)}], "
                 f"'ticket-' || lpad(place::text, 10, '0'), {numbers}, place % 2 = 0 "
-                "FROM generate_series(0, :last) AS place"
+                "FROM generate_series(:first, :last) AS place"
             ),
-            {"operators": operators, "last": tickets - 1},
+            {"operators": operators, "first": places[0], "last": places[1] - 1},
         )
 
 
-def _archive(round_id: int, operator_id: str, folder: Path) -> Path:
+def _archive(round_id: int, folder: Path, operator_id: str) -> Path:
     """Archive an operator's tickets as sealing does, but for the hashing of every ticket."""
     path = folder / f"{operator_id}.parquet"
     with transaction() as session, path.open("w+b") as file:

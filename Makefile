@@ -72,11 +72,14 @@ test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coor
 fuzz: $(READY) ## Send the running service what its published document allows, and what not (FUZZ_MINUTES, SEED)
 	@FUZZ_MINUTES=$(FUZZ_MINUTES) SEED=$(SEED) $(BIN)/python -m tests.fuzz
 
-.PHONY: bench bench-reads bench-webhooks bench-ingest
-bench: bench-reads bench-webhooks bench-ingest ## Measure everything, as ratios within one run; bench-NAME measures one
+.PHONY: bench bench-ingest bench-match bench-reads bench-seal bench-webhooks
+bench: bench-ingest bench-match bench-reads bench-seal bench-webhooks ## Measure everything, as ratios within one run; bench-NAME measures one
 
 bench-reads: $(READY)
 	@$(BIN)/python -m bench.reads
+
+bench-seal: $(READY)
+	@$(BIN)/python -m bench.seal
 
 # Installs what it measures us against into $(PEERS) first, once per change of bench/peers.lock.
 bench-webhooks: $(READY)
@@ -84,6 +87,10 @@ bench-webhooks: $(READY)
 
 bench-ingest: $(READY)
 	@$(BIN)/python -m bench.ingest
+
+# TICKETS=n for a smaller round; ten million take 4 GB of disk meanwhile.
+bench-match: $(READY)
+	@$(BIN)/python -m bench.match
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models

@@ -18,6 +18,7 @@ class Name(StrEnum):
 
     PURGE_DELIVERIES = "purge_deliveries"
     EXPIRE_PRIZES = "expire_prizes"
+    DROP_TICKETS = "drop_tickets"
 
 
 class Chore(Due, Base):

@@ -19,6 +19,7 @@ from models import (
     requeue_jobs,
     rounds,
     tallies,
+    ticket_drops,
     tickets,
     work,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "requeue_jobs",
     "rounds",
     "tallies",
+    "ticket_drops",
     "tickets",
     "work",
 ]

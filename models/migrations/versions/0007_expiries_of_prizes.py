@@ -1,14 +1,14 @@
 """Prizes that nobody claims return to the reserve
 
-Revision: 0008. Prizes of rounds settled before expire by the deadlines that were published with them; what is past due
+Revision: 0007. Prizes of rounds settled before expire by the deadlines that were published with them; what is past due
 already goes to the reserve within the hour.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 

@@ -16,6 +16,7 @@ from models.archive_copies import checked_copy
 from models.participation import participations
 from models.rounds import Round
 from models.work import Piece
+from protocol.lifecycle import State
 from protocol.settlement import worst_case
 
 BONUSES = ("bonus1", "bonus2", "bonus3", "bonus4", "bonus5")
@@ -25,11 +26,15 @@ Counts = list[NDArray[np.int64]]
 
 
 def assess(session: Session, piece: Piece) -> dict[str, Any]:
-    """Count every number of every sealed ticket of a round, and write down its worst case.
+    """Count every number of every sealed ticket of a round, and write down its worst case. Of a round that was failed
+    meanwhile nothing is published.
 
     :raises UnusableArchive: nothing is written; it is tried again, and a human told, while the draw waits.
     """
-    rules = session.get_one(Round, piece.round_id).parsed_rules
+    row = session.get_one(Round, piece.round_id)
+    if row.state is State.FAILED:  # perhaps because of an archive that nobody can read
+        return {}
+    rules = row.parsed_rules
     counts: Counts = [np.zeros(high + 1, dtype=np.int64) for high in rules.number_ranges[1:]]
     for _, manifest in participations(session, piece.round_id):
         if manifest is not None and manifest.agreed:

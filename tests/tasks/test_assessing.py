@@ -141,8 +141,10 @@ def test_a_damaged_archive_is_found_before_the_draw_while_the_round_can_still_be
     assert advance_round(round_id) == []
     with transaction() as session:
         request_abort(session, round_id, "an archive was damaged")
-    advance_round(round_id)
+    work(round_id)
     assert the_round(round_id).state is State.FAILED
+    assert the_round(round_id).worst_case_usdc is None
+    assert rows("SELECT 1 FROM round_pieces WHERE due_at IS NOT NULL") == []
 
 
 class Killed(BaseException):

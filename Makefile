@@ -65,8 +65,8 @@ test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coor
 fuzz: $(READY) ## Send the running service what its published document allows, and what not (FUZZ_MINUTES, SEED)
 	@FUZZ_MINUTES=$(FUZZ_MINUTES) SEED=$(SEED) $(BIN)/python -m tests.fuzz
 
-.PHONY: bench bench-reads bench-webhooks bench-ingest
-bench: bench-reads bench-webhooks bench-ingest ## Measure everything, as ratios within one run; bench-NAME measures one
+.PHONY: bench bench-reads bench-webhooks bench-ingest bench-proofs
+bench: bench-reads bench-webhooks bench-ingest bench-proofs ## Measure everything, as ratios within one run; bench-NAME measures one
 
 bench-reads: $(READY)
 	@$(BIN)/python -m bench.reads
@@ -77,6 +77,9 @@ bench-webhooks: $(READY)
 
 bench-ingest: $(READY)
 	@$(BIN)/python -m bench.ingest
+
+bench-proofs: $(READY)
+	@$(BIN)/python -m bench.proofs
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models

@@ -10,14 +10,14 @@ from models.session import transaction
 from models.tickets import partition
 from protocol.lifecycle import State
 from tasks.chores import do_chore
-from tests.factories import a_round, manifest, some_operators, take_to
+from tests.factories import a_round, an_operator, manifest, take_to
 
 BOUNDS = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100)
 
 
 def play_large(tickets: int) -> int:
     """Play a round in which `op_a` sells so many tickets, `t-000000000` and on, as in production but for the clock."""
-    operators = some_operators(1)
+    operators = [an_operator("a", funds=10**15)]
     round_id = a_round(operators)
     numbers = ", ".join(f"1 + floor(random() * {high})::int" for high in BOUNDS)
     with transaction() as session:

@@ -72,8 +72,8 @@ test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coor
 fuzz: $(READY) ## Send the running service what its published document allows, and what not (FUZZ_MINUTES, SEED)
 	@FUZZ_MINUTES=$(FUZZ_MINUTES) SEED=$(SEED) $(BIN)/python -m tests.fuzz
 
-.PHONY: bench bench-ingest bench-match bench-reads bench-seal bench-webhooks
-bench: bench-ingest bench-match bench-reads bench-seal bench-webhooks ## Measure everything, as ratios within one run; bench-NAME measures one
+.PHONY: bench bench-ingest bench-match bench-proofs bench-reads bench-seal bench-webhooks
+bench: bench-ingest bench-match bench-proofs bench-reads bench-seal bench-webhooks ## Measure everything, as ratios within one run; bench-NAME measures one
 
 bench-reads: $(READY)
 	@$(BIN)/python -m bench.reads
@@ -91,6 +91,9 @@ bench-ingest: $(READY)
 # TICKETS=n for a smaller round; ten million take 4 GB of disk meanwhile.
 bench-match: $(READY)
 	@$(BIN)/python -m bench.match
+
+bench-proofs: $(READY)
+	@$(BIN)/python -m bench.proofs
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models

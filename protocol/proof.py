@@ -101,6 +101,8 @@ def _check_sealing(bundle: Bundle) -> Iterator[Check]:
         yield Check(f"manifests ({len(bundle.manifests)})")
 
     if bundle.full_manifest_hash is not None:
+        for manifest in bundle.manifests:
+            needed(f"ticketsRoot of {manifest.operator_id}", manifest.tickets_root)
         entries = [manifest.entry for manifest in bundle.manifests]
         same("fullManifestHash", chain.full_manifest_hash(bundle.round_id, entries), bundle.full_manifest_hash)
         yield Check("fullManifestHash")
@@ -176,22 +178,24 @@ def _check_draw(bundle: Bundle) -> Iterator[Check]:
         same("seed.beacon", named, bundle.beacon_value.as_anchored())
         yield Check("randomness of the beacon", proved=False)
     if bundle.draw_seed is not None:
-        computed = seed.draw_seed(
-            bundle.round_id,
-            bundle.mode,
-            needed("chainedAnchorHash", bundle.chained_anchor_hash),
-            needed("effectiveManifestHash", bundle.effective_manifest_hash),
-            bundle.secret,
-            bundle.nonces,
-            bundle.beacon_value,
-        )
-        same("drawSeed", computed, bundle.draw_seed)
+        same("drawSeed", _draw_seed(bundle), bundle.draw_seed)
         yield Check("drawSeed")
     if bundle.numbers is not None:
         drawn = draw_numbers(needed("drawSeed", bundle.draw_seed), bundle.rules.number_ranges)
         for name, computed_number in drawn.as_hashed().items():
             same(f"numbers.{name}", computed_number, bundle.numbers.as_hashed()[name])
         yield Check("numbers")
+
+
+def _draw_seed(bundle: Bundle) -> str:
+    anchor = needed("chainedAnchorHash", bundle.chained_anchor_hash)
+    effective = needed("effectiveManifestHash", bundle.effective_manifest_hash)
+    try:
+        return seed.draw_seed(
+            bundle.round_id, bundle.mode, anchor, effective, bundle.secret, bundle.nonces, bundle.beacon_value
+        )
+    except Invalid as problem:
+        raise NotVerified("seed", problem.message) from None
 
 
 def _check_round_hash(bundle: Bundle) -> Iterator[Check]:

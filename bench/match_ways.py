@@ -16,7 +16,7 @@ from pyarrow import parquet
 from sqlalchemy import text
 
 from bench.match_round import Prepared
-from models.archive_reader import checked_copy
+from models.archive_reader import open_copy
 from models.session import engine, transaction
 from models.tickets import COLUMNS, partition
 
@@ -85,7 +85,7 @@ def _archive(prepared: Prepared) -> int:
 def _one_archive(prepared: Prepared, operator_id: str) -> int:
     """As the product counts from archives: a checked copy, a group of rows at a time; then the ids of what won."""
     wins = 0
-    with transaction() as session, checked_copy(session, prepared.round_id, operator_id) as archive:
+    with transaction() as session, open_copy(session, prepared.round_id, operator_id) as archive:
         rows: list[Any] = []
         for batch in archive.numbers():
             columns = zip((batch.jackpot, *batch.bonuses), prepared.numbers, strict=True)

@@ -6,13 +6,11 @@ counts from that copy; whoever shows something reads a part of it in its store.
 A row is a ticket's place in the order of ids, from 0: the index of its leaf.
 """
 
-import hashlib
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from tempfile import TemporaryFile
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,8 +19,9 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 from sqlalchemy.orm import Session
 
+from models.archive_copies import checked_copy
 from models.archive_format import NUMBERS
-from models.archive_store import blocks, missing
+from models.archive_store import missing
 from models.archive_stores import store_called
 from models.archives import TicketArchive, archive_of
 from models.ranges import RangeFile
@@ -168,23 +167,15 @@ def open_archive(session: Session, round_id: int, operator_id: str) -> ArchiveRe
 
 
 @contextmanager
-def checked_copy(session: Session, round_id: int, operator_id: str) -> Iterator[ArchiveReader]:
+def open_copy(session: Session, round_id: int, operator_id: str) -> Iterator[ArchiveReader]:
     """A copy of an operator's archive on this machine, its hash checked before any of it is understood; gone when the
     block ends.
 
-    :raises NotFound: there is none, or its store does not have it.
-    :raises ArchiveDamaged: it is not what was archived.
+    :raises NotFound: there is none.
+    :raises UnusableArchive: it is not what was archived.
     """
     archive = archive_named(session, round_id, operator_id)
-    digest = hashlib.sha256()
-    with TemporaryFile() as copy:
-        with _damage_named(archive):
-            for block in blocks(store_called(session, archive.store).open(archive.key)):
-                digest.update(block)
-                copy.write(block)
-        copy.flush()
-        if digest.hexdigest() != archive.sha256:
-            raise _damaged(archive)
+    with checked_copy(session, round_id, operator_id) as copy:
         number = copy.fileno()
         yield ArchiveReader(archive, RangeFile(archive.bytes, lambda start, end: os.pread(number, end - start, start)))
 

@@ -12,7 +12,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from models.archive_reader import checked_copy, open_archive
+from models.archive_reader import open_archive, open_copy
 from models.archive_s3 import S3Store, _client
 from models.archive_store import PostgresStore
 from models.archive_stores import archive_store, store_called, store_fault
@@ -118,7 +118,7 @@ def test_a_round_is_archived_where_the_setting_says_and_read_from_there() -> Non
     take_to(round_id, State.ESCROWED)
     assert set(rows("SELECT store FROM ticket_archives")) == {("s3",)}
     assert rows("SELECT * FROM archive_files") == []
-    with transaction() as session, checked_copy(session, round_id, "op_b") as copy:
+    with transaction() as session, open_copy(session, round_id, "op_b") as copy:
         for reader in (open_archive(session, round_id, "op_b"), copy):
             assert list(reader.tickets()) == sorted(some_tickets(30, 1))
 

@@ -26,7 +26,7 @@ STATEMENTS = {
     "GET /api/public/rounds": 2,
     "GET /api/public/rounds/<round_id>": 3,
     "GET /api/public/rounds/<round_id>/events": 2,
-    "GET /api/public/rounds/<round_id>/proof": 3,
+    "GET /api/public/rounds/<round_id>/proof": 4,
     "GET /api/public/rounds/<round_id>/tickets/<operator_id>": 10,
     "GET /api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/proof": 7,
     "GET /api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/absence": 7,

@@ -1,15 +1,18 @@
 """Reading an archive: numbers for counting, ids of rows, chunks, one ticket, or all of them.
 
-The one rule kept here: what is asked for decides what is read, and nothing of a file is understood before it is needed,
-so that whoever checks the hash first has checked everything. A row is a ticket's place in the order of ids, from 0: the
-index of its leaf.
+The one rule kept here: what is asked for decides what is read. Whoever counts takes a copy whose hash was checked, and
+counts from that copy; whoever shows something reads a part of it in its store.
+
+A row is a ticket's place in the order of ids, from 0: the index of its leaf.
 """
 
 import hashlib
+import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,7 +22,8 @@ from pyarrow import parquet
 from sqlalchemy.orm import Session
 
 from models.archive_format import NUMBERS
-from models.archive_store import blocks, missing, store_called
+from models.archive_store import blocks, missing
+from models.archive_stores import store_called
 from models.archives import TicketArchive, archive_of
 from models.ranges import RangeFile
 from models.tickets import COLUMNS, Ticket
@@ -81,18 +85,6 @@ class ArchiveReader:
     def __len__(self) -> int:
         return self._footer.starts[-1]
 
-    def check(self) -> None:
-        """Read all of it and hold it against its hash: to be done before anything is counted from it.
-
-        :raises ArchiveDamaged: it is not what was archived.
-        """
-        digest = hashlib.sha256()
-        self._file.seek(0)
-        for block in blocks(self._file):
-            digest.update(block)
-        if digest.hexdigest() != self.archive.sha256 or len(self) != self.archive.tickets:
-            raise _damaged(self.archive)
-
     def numbers(self) -> Iterator[Numbers]:
         """The numbers of all tickets, a group of rows at a time."""
         for group, first in enumerate(self._footer.starts[:-1]):
@@ -116,7 +108,8 @@ class ArchiveReader:
         group = bisect_right(self._footer.first_ids, ticket_id) - 1
         if group < 0:
             return Place(0, present=False)
-        ids = self._group(group, COLUMNS[:1]).column(0)
+        # All of the group, though its ids would do: who finds a ticket shows it, or its neighbours, next.
+        ids = self._group(group, COLUMNS).column(0)
         low, high = 0, len(ids)
         while low < high:
             middle = (low + high) // 2
@@ -166,14 +159,45 @@ class ArchiveReader:
 
 
 def open_archive(session: Session, round_id: int, operator_id: str) -> ArchiveReader:
-    """An operator's archive, from whichever store holds it.
+    """An operator's archive, in whichever store holds it; its hash is not checked.
 
     :raises NotFound: there is none, or its store does not have it.
+    """
+    archive = archive_named(session, round_id, operator_id)
+    return ArchiveReader(archive, store_called(session, archive.store).open(archive.key))
+
+
+@contextmanager
+def checked_copy(session: Session, round_id: int, operator_id: str) -> Iterator[ArchiveReader]:
+    """A copy of an operator's archive on this machine, its hash checked before any of it is understood; gone when the
+    block ends.
+
+    :raises NotFound: there is none, or its store does not have it.
+    :raises ArchiveDamaged: it is not what was archived.
+    """
+    archive = archive_named(session, round_id, operator_id)
+    digest = hashlib.sha256()
+    with TemporaryFile() as copy:
+        with _damage_named(archive):
+            for block in blocks(store_called(session, archive.store).open(archive.key)):
+                digest.update(block)
+                copy.write(block)
+        copy.flush()
+        if digest.hexdigest() != archive.sha256:
+            raise _damaged(archive)
+        number = copy.fileno()
+        yield ArchiveReader(archive, RangeFile(archive.bytes, lambda start, end: os.pread(number, end - start, start)))
+
+
+def archive_named(session: Session, round_id: int, operator_id: str) -> TicketArchive:
+    """The row that says where an operator's archive is.
+
+    :raises NotFound: there is none.
     """
     archive = archive_of(session, round_id, operator_id)
     if archive is None:
         raise missing(f"r{round_id}/{operator_id}")
-    return ArchiveReader(archive, store_called(session, archive.store).open(archive.key))
+    return archive
 
 
 # An archive is what its hash says, so where things are in it can be remembered without asking again.

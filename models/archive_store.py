@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import BinaryIO, ClassVar, Protocol
 
-from sqlalchemy import Integer, cast, delete, func, select
+from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.archives import PIECE, ArchiveFile, ArchivePiece
+from models.archives import PIECE, ArchiveFile
+from models.binary_copy import copy_bytes_in, copy_bytes_out
 from models.ranges import RangeFile
 from protocol.errors import Conflict, NotFound
 
@@ -57,7 +58,8 @@ class PostgresStore:
                 raise differs(key)
             return
         for place, content in enumerate(blocks(file)):
-            self._session.execute(insert(ArchivePiece).values(key=key, place=place, content=content))
+            fields = (key.encode(), place.to_bytes(8), content)
+            copy_bytes_in(self._session, "archive_pieces (key, place, content)", fields)
 
     def open(self, key: str) -> RangeFile:
         """See ``ArchiveStore.open``."""
@@ -71,26 +73,13 @@ class PostgresStore:
         self._session.execute(delete(ArchiveFile).where(ArchiveFile.key == key))
 
     def _read(self, key: str, start: int, end: int) -> bytes:
-        first, last = start // PIECE, (end - 1) // PIECE
-        skipped = cast(func.greatest(start - ArchivePiece.place * PIECE, 0), Integer)
-        until = cast(func.least(end - ArchivePiece.place * PIECE, PIECE), Integer)
         query = (
-            select(func.substring(ArchivePiece.content, skipped + 1, until - skipped))
-            .where(ArchivePiece.key == key, ArchivePiece.place.between(first, last))
-            .order_by(ArchivePiece.place)
+            "SELECT substring(content FROM 1 + greatest(%(start)s - place * %(piece)s, 0)::int "
+            "FOR least(%(end)s - place * %(piece)s, %(piece)s)::int - greatest(%(start)s - place * %(piece)s, 0)::int) "
+            "FROM archive_pieces WHERE key = %(key)s AND place BETWEEN %(first)s AND %(last)s ORDER BY place"
         )
-        return b"".join(self._session.scalars(query))
-
-
-def archive_store(session: Session) -> ArchiveStore:
-    """Where this installation keeps new archives."""
-    return PostgresStore(session)
-
-
-def store_called(session: Session, name: str) -> ArchiveStore:
-    """The store that a row of an archive names, whatever is set for new ones."""
-    assert name == PostgresStore.name
-    return PostgresStore(session)
+        places = {"first": start // PIECE, "last": (end - 1) // PIECE}
+        return copy_bytes_out(self._session, query, {"key": key, "start": start, "end": end, "piece": PIECE} | places)
 
 
 def blocks(file: BinaryIO | RangeFile) -> Iterator[bytes]:

@@ -76,6 +76,8 @@ class Settings:
     rate_limit_authenticated: str
     rate_limit_reset: str
     trusted_hops: int
+    archive_bucket: tuple[str, str] | None
+    archive_s3_endpoint: str | None
 
 
 def sqlalchemy_url(url: str) -> str:
@@ -118,6 +120,16 @@ def _dns_servers(values: list[str]) -> tuple[tuple[str, int], ...]:
     return tuple(servers)
 
 
+def _archive_bucket(url: str) -> tuple[str, str] | None:
+    """Bucket and prefix; None when archives are kept in the database."""
+    if not url:
+        return None
+    match = re.fullmatch(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/([A-Za-z0-9._/-]*?)/*)?", url)
+    if match is None:
+        raise SettingsError("ARCHIVE_URL must be s3://bucket or s3://bucket/prefix, or not be set")
+    return match[1], match[2] or ""
+
+
 def read_settings() -> Settings:
     """Read and check every setting.
 
@@ -134,6 +146,8 @@ def read_settings() -> Settings:
         raise SettingsError("FEE_BPS, COMMISSION_BPS and RESERVE_BPS add up to more than 10000")
     if settings.sdk_docs_url and not settings.sdk_docs_url.startswith(("https://", "http://")):
         raise SettingsError("SDK_DOCS_URL must be a whole address, from https:// on")
+    if settings.archive_s3_endpoint and not settings.archive_s3_endpoint.startswith(("https://", "http://")):
+        raise SettingsError("ARCHIVE_S3_ENDPOINT must be a whole address, from https:// on")
     return settings
 
 
@@ -188,6 +202,8 @@ def _read(env: Env) -> Settings:
         rate_limit_authenticated=env.str("RATE_LIMIT_AUTHENTICATED", "120/minute", validate=requests_per_time),
         rate_limit_reset=env.str("RATE_LIMIT_RESET", "unix", validate=OneOf(["unix", "seconds"])),
         trusted_hops=env.int("TRUSTED_HOPS", 0, validate=not_negative),
+        archive_bucket=_archive_bucket(env.str("ARCHIVE_URL", "").strip()),
+        archive_s3_endpoint=env.str("ARCHIVE_S3_ENDPOINT", "").strip() or None,
     )
 
 

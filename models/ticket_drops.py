@@ -15,11 +15,10 @@ from sqlalchemy import ForeignKey, ForeignKeyConstraint, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models.archive_reader import ArchiveDamaged, open_archive
+from models.archive_copies import UnusableArchive, checked_copy
 from models.base import Base, Created, Identifier
 from models.session import engine
 from models.tickets import partition
-from protocol.errors import NotFound
 
 LOCK_SECONDS = 2.0
 """How long one statement waits for one lock. Somebody who opens a round may wait behind us for so long."""
@@ -72,9 +71,9 @@ def check_next_archive(session: Session, days: int) -> Checked | None:
         return None
     round_id, operator_id, sha256 = found
     try:
-        open_archive(session, round_id, operator_id).check()
-        intact = True
-    except (ArchiveDamaged, NotFound):
+        with checked_copy(session, round_id, operator_id):
+            intact = True
+    except UnusableArchive:
         intact = False
     known = {"round": round_id, "operator": operator_id, "sha256": sha256, "intact": intact}
     session.execute(_NOTE, known)

@@ -17,6 +17,7 @@ from models.session import transaction
 from models.settings import settings
 from models.ticket_drops import check_next_archive, detach_tickets, drop_tickets, droppable_rounds
 from tasks.bell import Bell, answers, ring_after_commit
+from tasks.expiring import expire_next
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,11 @@ def _purge_deliveries(session: Session) -> Piece:
     return Piece(purged.deliveries == BATCH, told)
 
 
+def _expire_prizes(session: Session) -> Piece:
+    told = expire_next(session)
+    return Piece(told is not None, told or {})
+
+
 def _drop_tickets(session: Session) -> Piece:
     """Check one archive, or drop the rows of one round. Whoever is in the way of a round is left to the next time."""
     days = settings().round_retention_days
@@ -79,5 +85,6 @@ def _drop_tickets(session: Session) -> Piece:
 
 _PIECES: Final[Mapping[Name, Callable[[Session], Piece]]] = {
     Name.PURGE_DELIVERIES: _purge_deliveries,
+    Name.EXPIRE_PRIZES: _expire_prizes,
     Name.DROP_TICKETS: _drop_tickets,
 }

@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 LEASE_MARGIN_SECONDS = 15.0
 """A lease is this much longer than the deadline: time to start, and to write down the result, on a busy machine."""
+PROMPT_SECONDS = 3.0
+"""A first attempt that takes longer goes on in the slow lane: however many hang at once, the fast one empties."""
 BATCH = 250
 """Deliveries leased or concluded in one transaction at the most."""
 DATABASE_AWAY_SECONDS = 0.5
@@ -44,7 +46,7 @@ class Sender:
         slots = settings().webhook_concurrency
         # The fast lane never waits for the slow one, whatever is in that.
         self._free = {Lane.FAST: slots - slots // 3, Lane.SLOW: slots // 3}
-        self._sending: dict[asyncio.Task[None], Leased] = {}
+        self._sending: dict[asyncio.Task[None], Lane] = {}
         self._per_operator: Counter[str] = Counter()
         self._results: list[tuple[Lane, Result]] = []
         self._woken = asyncio.Event()
@@ -87,7 +89,7 @@ class Sender:
     async def _lease(self, lane: Lane) -> bool:
         """Lease and begin to send as much of a lane as there are slots for; whether there may be more."""
         most = min(BATCH, self._free[lane])
-        if most == 0:
+        if most <= 0:
             return False
         asked = time.monotonic()
         try:
@@ -98,12 +100,22 @@ class Sender:
         for each in leased:
             self._free[lane] -= 1
             self._per_operator[each.operator_id] += 1
-            task = asyncio.create_task(self._send(lane, each, asked))
-            self._sending[task] = each
+            task = asyncio.create_task(self._send(each, asked))
+            self._sending[task] = lane
             task.add_done_callback(self._sending.pop)
+            if lane is Lane.FAST:
+                asyncio.get_running_loop().call_later(PROMPT_SECONDS, self._change_lane, task)
         return len(leased) == most
 
-    async def _send(self, lane: Lane, leased: Leased, asked: float) -> None:
+    def _change_lane(self, task: asyncio.Task[None]) -> None:
+        """Let an attempt that is still out after its time count in the slow lane, even beyond that one's slots."""
+        if task in self._sending and not task.done():
+            self._sending[task] = Lane.SLOW
+            self._free[Lane.SLOW] -= 1
+            self._free[Lane.FAST] += 1
+            self._woken.set()
+
+    async def _send(self, leased: Leased, asked: float) -> None:
         result: Result
         try:
             if time.monotonic() - asked > LEASE_MARGIN_SECONDS / 2:
@@ -117,7 +129,9 @@ class Sender:
             # A mistake of ours must not cost the operator an attempt, nor the others theirs.
             log.exception("attempt went wrong", extra={"delivery": str(leased.id)})
             result = PutOff(leased, 60.0, "a mistake of the coordinator")
-        self._results.append((lane, result))
+        task = asyncio.current_task()
+        assert task is not None
+        self._results.append((self._sending[task], result))
         self._answered.set()
 
     async def _conclude(self) -> int:
@@ -165,7 +179,7 @@ class Sender:
         for lane, result in batch:
             operator_id = result.leased.operator_id
             # Somebody may have been waiting for this: an endpoint that had all it may have, or a slot.
-            if self._free[lane] == 0 or lane is Lane.SLOW or self._per_operator[operator_id] >= SLOW_CAP:
+            if self._free[lane] <= 0 or lane is Lane.SLOW or self._per_operator[operator_id] >= SLOW_CAP:
                 self._woken.set()
             self._free[lane] += 1
             self._per_operator[operator_id] -= 1

@@ -13,6 +13,7 @@ from app.read_cache import cached
 from app.resources.proof_shapes import ProofSchema
 from app.resources.proofs import proof, sealed_manifest
 from models.draws import Draw
+from models.expiries import reserve_credits
 from models.participation import participations
 from models.rounds import round_by_id
 from models.sealed_tickets import sealed_batches
@@ -46,7 +47,8 @@ class Proof(MethodView):
         """Every input and hash of a round, as far as it is public by now."""
         with transaction() as session:
             row = round_by_id(session, path_number(round_id))
-            return proof(row, session.get(Draw, row.id), participations(session, row.id))
+            draw, everybody = session.get(Draw, row.id), participations(session, row.id)
+            return proof(row, draw, everybody, reserve_credits(session, row.id))
 
 
 @blueprint.route("/<round_id>/tickets/<operator_id>")

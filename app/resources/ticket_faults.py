@@ -22,8 +22,10 @@ from protocol.identifiers import is_identifier
 FAULTS_NAMED = 100
 _LARGEST_PIECE = 64 * 1024
 """Bytes of a ticket, or of a batch without its tickets: what is longer is refused without a look at what it holds."""
-_MOST_COMMAS = 20 * LARGEST_BATCH
+_MOST_COMMAS = 16 * LARGEST_BATCH
 """In a batch: what holds so many values is not even taken apart. One of the right shape has 8 of them a ticket."""
+
+_ticket = TicketSchema()
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ def _taken_apart(body: bytes) -> tuple[bytes, list[Raw]]:
         # All of it is read, to its last byte, and nothing made of it.
         msgspec.json.decode(body, type=Raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"the body is not usable JSON: {error}") from None
+        problem = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise BadRequest(f"the body is not usable JSON: {problem}") from None
     try:
         tickets = msgspec.json.decode(body, type=_Batch).tickets
         return body.replace(bytes(tickets), b"[]"), msgspec.json.decode(tickets, type=list[Raw])
@@ -112,7 +115,7 @@ def _faults(index: int, ticket: bytes) -> Iterator[Fault]:
     # What is no identifier is not sent back, once for every fault.
     named = parsed.get("ticketId") if isinstance(parsed, dict) else None
     named = named if is_identifier(named) else None
-    messages: dict[str, Any] = TicketSchema().validate(parsed)
+    messages: dict[str, Any] = _ticket.validate(parsed)
     for field, said in messages.items():
         text = " ".join(said) if isinstance(said, list) else str(said)
         yield Fault(index, named, None if field == "_schema" else field, text)

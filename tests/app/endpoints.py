@@ -87,6 +87,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "POST /api/admin/queues/<name>/resume": {"reason": "A drill"},
     "POST /api/admin/rounds": A_ROUND,
     "POST /api/admin/rounds/<round_id>/fail": {"reason": "A drill"},
+    "POST /api/admin/rounds/<round_id>/retabulate": {"reason": "A drill"},
 }
 """A body that each endpoint with one takes, if they are sent in this order."""
 

@@ -134,6 +134,7 @@ MAY: dict[tuple[str, str], Door] = {
     ("POST", "/api/admin/rounds"): admin(ONCALL),
     ("GET", "/api/admin/rounds/<round_id>"): admin(ONCALL),
     ("POST", "/api/admin/rounds/<round_id>/fail"): admin(ONCALL),
+    ("POST", "/api/admin/rounds/<round_id>/retabulate"): admin(ONCALL),
 }
 
 GUARDED = {way: door for way, door in MAY.items() if door.kind in ("operator", "admin", APPLICANT.kind)}

@@ -179,7 +179,7 @@ def test_a_file_that_an_archive_names_stays() -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["UPDATE ticket_archives SET sha256 = 'y'", "DELETE FROM ticket_archives", "TRUNCATE ticket_archives"],
+    ["UPDATE ticket_archives SET sha256 = 'y'", "DELETE FROM ticket_archives", "TRUNCATE ticket_archives CASCADE"],
 )
 def test_what_an_archive_is_stays_written(statement: str) -> None:
     put(b"abc")

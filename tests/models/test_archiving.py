@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from models.archive_format import ROW_GROUP, SCHEMA
-from models.archive_store import PostgresStore, archive_store
+from models.archive_store import PostgresStore
+from models.archive_stores import archive_store
 from models.archive_writer import ArchiveWriter
 from models.archives import archive_of
 from models.archiving import Reading, archive_tickets, leaf_template

@@ -18,7 +18,7 @@ from models.credentials import issue_api_key
 from models.deliveries import announce
 from models.session import transaction
 from models.settings import settings
-from tasks import deliveries
+from tasks import deliveries, sender
 from tasks.deliveries import SenderThread
 from tasks.sender import Sender, deliver_due
 from tests.factories import an_operator, rows
@@ -111,6 +111,21 @@ def test_a_full_slow_lane_leaves_the_fast_one_free(
             worker.wake()
             until(lambda so_many=sent: count("status = 'delivered'") == so_many)  # type: ignore[misc]
         assert count("lease_ends_at IS NOT NULL") == 1
+
+
+def test_first_attempts_that_hang_give_the_fast_lane_back(
+    receiver: Receiver, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEBHOOK_CONCURRENCY", "3")  # two fast slots, and far more than two that hang
+    monkeypatch.setattr(sender, "PROMPT_SECONDS", 0.05)
+    settings.cache_clear()
+    hanging = operators_at(silent, *(f"h{number}" for number in range(9)))
+    [healthy] = operators_at(receiver.url, "w")
+    tell(*hanging)
+    tell(healthy)
+    with working():
+        until(lambda: count("status = 'delivered'") == 1)
+        assert count("lease_ends_at IS NOT NULL") == len(hanging)
 
 
 def test_what_is_out_when_a_worker_stops_is_given_back_without_an_attempt(receiver: Receiver, silent: str) -> None:

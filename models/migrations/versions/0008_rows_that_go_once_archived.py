@@ -1,13 +1,13 @@
 """Let the rows of finished rounds go once their archives were checked
 
-Revision: 0009. Only adds. Nothing goes before ROUND_RETENTION says after how many days.
+Revision: 0008. Only adds. Nothing goes before ROUND_RETENTION says after how many days.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
-down_revision = "0005"
+revision = "0008"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 

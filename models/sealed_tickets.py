@@ -44,6 +44,7 @@ class SealedTree:
         self._first_ids = [first for first, _ in chunks]
         self._above = Tree(root for _, root in chunks)
         self._read: dict[int, list[Ticket]] = {}
+        self._trees: dict[int, tuple[list[bytes], Tree]] = {}
 
     def find(self, ticket_id: str) -> Place:
         """Where a ticket is; or, when there is none of this id, where it would be."""
@@ -60,14 +61,20 @@ class SealedTree:
         :raises ArchiveDamaged: the tickets around it are not those that were sealed.
         """
         number, at = divmod(row, CHUNK)
-        lines = [ticket_line(self._round_id, self._operator_id, *ticket) for ticket in self._chunk(number)]
-        within = Tree(map(leaf_hash, lines))
+        lines, within = self._tree(number)
         if within.root != self._above.levels[0][number]:
             raise ArchiveDamaged(
                 f"tickets of {self._operator_id} in round {self._round_id} from {number * CHUNK} on are not as sealed"
             )
         proof = within.inclusion_proof(at) + self._above.inclusion_proof(number)
         return Leaf(row, lines[at], within.levels[0][at], proof)
+
+    def _tree(self, number: int) -> tuple[list[bytes], Tree]:
+        """The lines of a chunk and the tree over them. Neighbours mostly share one."""
+        if number not in self._trees:
+            lines = [ticket_line(self._round_id, self._operator_id, *ticket) for ticket in self._chunk(number)]
+            self._trees[number] = lines, Tree(map(leaf_hash, lines))
+        return self._trees[number]
 
     def _chunk(self, number: int) -> list[Ticket]:
         if number not in self._read:

@@ -9,6 +9,8 @@ SEEDS ?= 3
 # Fuzzing: for how long, and the seed of a run to replay (printed by every run).
 FUZZ_MINUTES ?= 10
 SEED ?=
+# Random settlements: how many. `make test` does a share of them.
+SETTLEMENTS ?= 1000000
 PYTEST_ARGS ?= -n 2
 
 VENV := .venv
@@ -24,7 +26,7 @@ SHELL := /bin/sh
 
 .PHONY: help
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -55,6 +57,11 @@ test: $(READY) ## Run all tests but the long ones (PYTEST_ARGS)
 chaos: $(READY) ## Run the fault suite (SEEDS=n for more)
 	CHAOS_SEEDS=$(SEEDS) $(BIN)/python -m pytest -m chaos tests/chaos
 
+.PHONY: test-settlements
+test-settlements: $(READY) ## Settle a million random rounds beside a second implementation (SETTLEMENTS, SEED)
+	@seed=$${SEED:-$$(date +%s)}; echo "SETTLEMENTS=$(SETTLEMENTS) SEED=$$seed"; \
+		SETTLEMENTS=$(SETTLEMENTS) SEED=$$seed $(BIN)/python -m pytest tests/protocol/test_many_settlements.py $(PYTEST_ARGS)
+
 .PHONY: test-edge
 test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coordinator (needs nginx-light)
 	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null \
@@ -65,15 +72,28 @@ test-edge: $(READY) ## Run Debian's nginx with deploy/nginx.conf before the coor
 fuzz: $(READY) ## Send the running service what its published document allows, and what not (FUZZ_MINUTES, SEED)
 	@FUZZ_MINUTES=$(FUZZ_MINUTES) SEED=$(SEED) $(BIN)/python -m tests.fuzz
 
-.PHONY: bench bench-reads bench-webhooks
-bench: bench-reads bench-webhooks ## Measure everything, as ratios within one run; bench-NAME measures one
+.PHONY: bench bench-ingest bench-match bench-proofs bench-reads bench-seal bench-webhooks
+bench: bench-ingest bench-match bench-proofs bench-reads bench-seal bench-webhooks ## Measure everything, as ratios within one run; bench-NAME measures one
 
 bench-reads: $(READY)
 	@$(BIN)/python -m bench.reads
 
+bench-seal: $(READY)
+	@$(BIN)/python -m bench.seal
+
 # Installs what it measures us against into $(PEERS) first, once per change of bench/peers.lock.
 bench-webhooks: $(READY)
 	@$(BIN)/python -m bench.webhooks
+
+bench-ingest: $(READY)
+	@$(BIN)/python -m bench.ingest
+
+# TICKETS=n for a smaller round; ten million take 4 GB of disk meanwhile.
+bench-match: $(READY)
+	@$(BIN)/python -m bench.match
+
+bench-proofs: $(READY)
+	@$(BIN)/python -m bench.proofs
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, layers and that migrations match the models

@@ -5,7 +5,7 @@ The one rule kept here: everything that is registered is listed on this page.
 
 from flask import Flask
 
-from app import auth, cross_origin, errors, health, limits, metrics, private, read_cache, unread
+from app import auth, compression, cross_origin, errors, health, limits, metrics, private, read_cache, unread
 from app.admin import applications as admin_applications
 from app.admin import deliveries as admin_deliveries
 from app.admin import endpoints as admin_endpoints
@@ -87,6 +87,7 @@ def create_app() -> Flask:
     count_public = limits.register(app)
     unread.register(app)
     read_cache.register(app, count_public)
+    compression.register(app)
     limits.trust_proxies(app)
     app.cli.add_command(ops)
     return app

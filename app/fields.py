@@ -154,6 +154,13 @@ class Micro(fields.String):
         super().__init__(**described(kwargs, pattern="^(0|[1-9][0-9]*)$"))
 
 
+class SignedMicro(fields.String):
+    """An amount that may be negative: micro-USDC as a decimal string."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**described(kwargs, pattern="^(0|-?[1-9][0-9]*)$"))
+
+
 class Count(fields.String):
     """A number of tickets that may outgrow what every JSON reader keeps exact, hence a decimal string."""
 

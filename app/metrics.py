@@ -20,6 +20,7 @@ from models.ledger import POOL, RESERVE, balance
 from models.queues import pauses
 from models.session import transaction
 from models.statistics import longest_overdue_seconds, operator_counts, rounds_by_state
+from models.tabulations import disagreeing_rounds
 from models.webhook_figures import Deferral
 from protocol.lifecycle import State
 from tasks.backlog import backlogs
@@ -46,6 +47,11 @@ class _Collector:
             "For how long a step of a round has been due, of the round that is furthest behind; 0 if none is. A round "
             "that waits for the one before it does not count.",
             longest_overdue_seconds(self._session),
+        )
+        yield gauge(
+            "rounds_disagreeing",
+            "Drawn rounds that are not settled because the two tabulations of their winners disagree.",
+            disagreeing_rounds(self._session),
         )
         everybody, active = operator_counts(self._session)
         by_activity = {"true": active, "false": everybody - active}

@@ -133,9 +133,10 @@ class OpenApi:
         if ids and not any(isinstance(error, NotFound) for error, _ in declared):
             declared.append((NotFound(f"no such {ids[0].thing}"), None))
         cached = method == "get" and self._is_cached(rule)
+        tagged = cached or "ETag" in operation["responses"].get("200", {}).get("headers", {})
         parameters = [one.documented() for one in ids]
         parameters += [query_documented(parameter) for parameter in operation.get("parameters", ())]
-        parameters += [IF_NONE_MATCH] if cached else []
+        parameters += [IF_NONE_MATCH] if tagged else []
         return {
             "operationId": _operation_id(method, rule),
             "summary": summary,
@@ -145,7 +146,7 @@ class OpenApi:
             **({"parameters": parameters} if parameters else {}),
             **({"requestBody": self._asked(body)} if body else {}),
             "responses": {
-                **self._successes(operation, cached, is_private(rule.rule)),
+                **self._successes(operation, cached, tagged, is_private(rule.rule)),
                 **error_responses(
                     declared,
                     needed=self._needed(body) if body else None,
@@ -173,7 +174,7 @@ class OpenApi:
         described = self._schemas()[name]
         return next((field for field in described["properties"] if field in described.get("required", ())), "")
 
-    def _successes(self, operation: dict[str, Any], cached: bool, private: bool) -> dict[str, Any]:
+    def _successes(self, operation: dict[str, Any], cached: bool, tagged: bool, private: bool) -> dict[str, Any]:
         good = {
             str(status): self._success(answer)
             for status, answer in operation["responses"].items()
@@ -185,6 +186,7 @@ class OpenApi:
         if cached:
             for answer in good.values():
                 answer["headers"] |= cache_headers()
+        if tagged:
             good["304"] = unchanged()
         return good
 

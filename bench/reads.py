@@ -89,7 +89,7 @@ def _measure(rounds: int) -> tuple[_Figures, _Figures]:
         env={"WEB_CONCURRENCY": "1"} | os.environ | {"PORT": str(port)},
     )
     try:
-        _wait_for(port)
+        wait_for(port)
         for each in paths.values():
             requests_per_second(port, each, 0.3)
         shares: dict[str, list[float]] = {name: [] for name in paths}
@@ -105,7 +105,11 @@ def _measure(rounds: int) -> tuple[_Figures, _Figures]:
     return _medians(shares), _medians(rates)
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
+    """Wait until the web server on this port answers.
+
+    :raises OSError: it does not within 20 s.
+    """
     deadline = time.monotonic() + 20
     while True:
         try:

@@ -17,6 +17,8 @@ class Name(StrEnum):
     """Every chore there is. The migration that brings one writes its row."""
 
     PURGE_DELIVERIES = "purge_deliveries"
+    EXPIRE_PRIZES = "expire_prizes"
+    DROP_TICKETS = "drop_tickets"
 
 
 class Chore(Due, Base):

@@ -5,15 +5,13 @@ never all of them, so that anybody may ask at any time.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
-from sqlalchemy import ForeignKeyConstraint, LargeBinary, select
+from sqlalchemy import ForeignKeyConstraint, LargeBinary, insert, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models.base import Base, Identifier
 from models.tickets import Ticket, tickets_from
-from protocol.merkle import CHUNK, leaf_hash, root
-from protocol.tickets import ticket_line
+from protocol.merkle import CHUNK
 
 
 class TicketChunk(Base):
@@ -30,15 +28,14 @@ class TicketChunk(Base):
     root: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-def keep_chunks(session: Session, round_id: int, operator_id: str, tickets: Iterable[Ticket]) -> tuple[int, str]:
-    """Hash an operator's tickets, given in their order; returns their number and their root (64 hex digits)."""
-    remaining, count, roots = iter(tickets), 0, []
-    while chunk := list(islice(remaining, CHUNK)):
-        top = root(leaf_hash(ticket_line(round_id, operator_id, *ticket)) for ticket in chunk)
-        session.add(TicketChunk(round_id=round_id, operator_id=operator_id, first_ticket_id=chunk[0][0], root=top))
-        count += len(chunk)
-        roots.append(top)
-    return count, root(roots).hex()
+def keep_chunks(session: Session, round_id: int, operator_id: str, chunks: Iterable[tuple[str, bytes]]) -> None:
+    """Write down ``(first_ticket_id, root)`` of every chunk of an operator's tickets."""
+    rows = [
+        {"round_id": round_id, "operator_id": operator_id, "first_ticket_id": first_ticket_id, "root": top}
+        for first_ticket_id, top in chunks
+    ]
+    if rows:
+        session.execute(insert(TicketChunk), rows)
 
 
 def chunk_roots(session: Session, round_id: int, operator_id: str) -> Iterator[tuple[str, bytes]]:

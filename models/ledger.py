@@ -1,8 +1,8 @@
 """The double-entry ledger: every micro-USDC that moves, and from where to where.
 
 The one rule kept here: a posting is two or more entries that sum to zero, written once under a unique reference and
-never altered. The database checks all three (triggers) and keeps each account's balance, which only ``external`` may
-overdraw.
+never altered. The database checks all three (triggers) and keeps each account's balance. Only ``external`` is
+overdrawn, and an operator's own account by what it owes: expired prizes that it has spent.
 
 Accounts: ``external`` (the world outside), ``operator:<id>`` (prefunded and released money), ``escrow:<round>``,
 ``pool`` (the jackpot), ``reserve`` (for sub-prizes), ``fee`` (ours).
@@ -37,7 +37,7 @@ class Account(Base):
     """An account and what is on it, micro-USDC. Opened by its first entry."""
 
     __tablename__ = "ledger_accounts"
-    __table_args__ = (CheckConstraint("balance >= 0 OR id = 'external'", name="not_overdrawn"),)
+    __table_args__ = (CheckConstraint("balance >= 0 OR id = 'external' OR id LIKE 'operator:%'", name="not_overdrawn"),)
 
     id: Mapped[Identifier] = mapped_column(primary_key=True)
     balance: Mapped[Micro] = mapped_column(server_default="0")

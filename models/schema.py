@@ -12,6 +12,7 @@ from sqlalchemy import Engine, NullPool, create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from models import migrations
+from models.archive_stores import store_fault
 from models.settings import SettingsError, settings
 
 _MIGRATIONS = str(Path(str(migrations.__file__)).parent)
@@ -36,9 +37,10 @@ def exit_unless_usable(process: str) -> None:
     """Check settings and schema at the start of a process; exit with one clear line unless both can be used."""
     try:
         url = settings().database_url
+        fault = store_fault()
     except SettingsError as error:
         sys.exit(f"{process}: {error}")
     # Not the engine of this process: the one that starts gunicorn forks, and no connection may be inherited.
-    fault = schema_fault(create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 5}))
+    fault = fault or schema_fault(create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 5}))
     if fault is not None:
         sys.exit(f"{process}: {fault}")

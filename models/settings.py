@@ -61,6 +61,7 @@ class Settings:
     heartbeat_timeout_seconds: float
     round_schedule: str | None
     round_timing: RoundTiming
+    round_retention_days: int | None
     webhook_timeout_seconds: float
     webhook_base_seconds: float
     webhook_attempts: int
@@ -75,6 +76,8 @@ class Settings:
     rate_limit_authenticated: str
     rate_limit_reset: str
     trusted_hops: int
+    archive_bucket: tuple[str, str] | None
+    archive_s3_endpoint: str | None
 
 
 def sqlalchemy_url(url: str) -> str:
@@ -117,6 +120,16 @@ def _dns_servers(values: list[str]) -> tuple[tuple[str, int], ...]:
     return tuple(servers)
 
 
+def _archive_bucket(url: str) -> tuple[str, str] | None:
+    """Bucket and prefix; None when archives are kept in the database."""
+    if not url:
+        return None
+    match = re.fullmatch(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/([A-Za-z0-9._/-]*?)/*)?", url)
+    if match is None:
+        raise SettingsError("ARCHIVE_URL must be s3://bucket or s3://bucket/prefix, or not be set")
+    return match[1], match[2] or ""
+
+
 def read_settings() -> Settings:
     """Read and check every setting.
 
@@ -133,6 +146,8 @@ def read_settings() -> Settings:
         raise SettingsError("FEE_BPS, COMMISSION_BPS and RESERVE_BPS add up to more than 10000")
     if settings.sdk_docs_url and not settings.sdk_docs_url.startswith(("https://", "http://")):
         raise SettingsError("SDK_DOCS_URL must be a whole address, from https:// on")
+    if settings.archive_s3_endpoint and not settings.archive_s3_endpoint.startswith(("https://", "http://")):
+        raise SettingsError("ARCHIVE_S3_ENDPOINT must be a whole address, from https:// on")
     return settings
 
 
@@ -172,6 +187,7 @@ def _read(env: Env) -> Settings:
             settle=env.float("ROUND_SETTLE_SECONDS", 3_600.0, validate=not_negative),
             close=env.float("ROUND_CLOSE_SECONDS", 86_400.0, validate=not_negative),
         ),
+        round_retention_days=env.int("ROUND_RETENTION", 0, validate=not_negative) or None,
         webhook_timeout_seconds=env.float("WEBHOOK_TIMEOUT_SECONDS", 30.0, validate=positive),
         webhook_base_seconds=env.float("WEBHOOK_BASE_SECONDS", 0.1 if sandbox else 30.0, validate=positive),
         webhook_attempts=env.int("WEBHOOK_ATTEMPTS", 3, validate=Range(min=1)),
@@ -186,6 +202,8 @@ def _read(env: Env) -> Settings:
         rate_limit_authenticated=env.str("RATE_LIMIT_AUTHENTICATED", "120/minute", validate=requests_per_time),
         rate_limit_reset=env.str("RATE_LIMIT_RESET", "unix", validate=OneOf(["unix", "seconds"])),
         trusted_hops=env.int("TRUSTED_HOPS", 0, validate=not_negative),
+        archive_bucket=_archive_bucket(env.str("ARCHIVE_URL", "").strip()),
+        archive_s3_endpoint=env.str("ARCHIVE_S3_ENDPOINT", "").strip() or None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from models import (
     applications,
+    archives,
     audit,
     chores,
     chunks,
@@ -9,6 +10,7 @@ from models import (
     deliveries,
     draws,
     endpoints,
+    expiries,
     jackpot,
     ledger,
     operators,
@@ -17,6 +19,7 @@ from models import (
     requeue_jobs,
     rounds,
     tallies,
+    ticket_drops,
     tickets,
     work,
 )
@@ -24,6 +27,7 @@ from models.base import Base
 
 __all__ = [
     "applications",
+    "archives",
     "audit",
     "chores",
     "chunks",
@@ -31,6 +35,7 @@ __all__ = [
     "deliveries",
     "draws",
     "endpoints",
+    "expiries",
     "jackpot",
     "ledger",
     "metadata",
@@ -40,6 +45,7 @@ __all__ = [
     "requeue_jobs",
     "rounds",
     "tallies",
+    "ticket_drops",
     "tickets",
     "work",
 ]

@@ -8,16 +8,16 @@ millions pass through, so they are never objects.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
+from io import BytesIO
 from typing import Any, cast
 
-from psycopg2.errors import UniqueViolation
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, Table, bindparam, text
+import msgspec
+from psycopg2.errors import RestrictViolation, UniqueViolation
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, Table, text
 from sqlalchemy.orm import Session
 
 from models.base import BYTE_ORDER, Base
 from protocol.errors import Conflict
-from protocol.numbers import Numbers
 from protocol.rules import Rules
 
 Ticket = tuple[str, int, int, int, int, int, int, bool]
@@ -25,6 +25,8 @@ Ticket = tuple[str, int, int, int, int, int, int, bool]
 COLUMNS = ("ticket_id", "jackpot_number", "bonus1", "bonus2", "bonus3", "bonus4", "bonus5", "is_quick_pick")
 _COPIED = ", ".join(("operator_id", *COLUMNS))
 _STREAM_ROWS = 10_000
+_COPIED_AT_ONCE = 1 << 20
+_COMPARED_AT_ONCE = 5_000
 CONFLICTS_NAMED = 100
 """How many conflicting ticket ids an error names at the most."""
 
@@ -77,32 +79,40 @@ def add_tickets(session: Session, round_id: int, operator_id: str, batch: Sequen
     The caller holds the round and the operator's participation. The usual batch is all new and is copied straight
     in; only when some of it is on record already is it compared.
 
-    :raises Conflict: a ticketId is on record with other content; ``details`` names the first 100.
+    :raises Conflict: a ticketId is on record with other content; ``details`` names the first 100. Or sales are over.
     """
     connection = session.connection()
     savepoint = connection.begin_nested()
     try:
-        _copy(connection, partition(round_id), operator_id, batch)
+        _copy(connection, round_id, operator_id, batch)
     except UniqueViolation:
         savepoint.rollback()
         batch = _unrecorded(session, round_id, operator_id, batch)
-        _copy(connection, partition(round_id), operator_id, batch)
+        _copy(connection, round_id, operator_id, batch)
     else:
         savepoint.commit()
     return len(batch)
 
 
-def _copy(connection: Connection, table: str, operator_id: str, batch: Iterable[Ticket]) -> None:
+def sales_ended(round_id: int) -> Conflict:
+    """What a batch or manifest is refused with from ``sealAt`` on."""
+    return Conflict(f"round {round_id} takes no more tickets or manifests", code="sales_ended")
+
+
+def _copy(connection: Connection, round_id: int, operator_id: str, batch: Iterable[Ticket]) -> None:
+    # COPY takes what JSON lines are without their brackets and quotation marks, and nothing makes those faster.
     # Identifiers are [A-Za-z0-9._:-], so nothing in a row needs COPY's escapes.
-    rows = StringIO()
-    rows.writelines(
-        f"{operator_id}\t{i}\t{j}\t{a}\t{b}\t{c}\t{d}\t{e}\t{'t' if quick else 'f'}\n"
-        for i, j, a, b, c, d, e, quick in batch
-    )
-    rows.seek(0)
+    lines = msgspec.json.Encoder().encode_lines((operator_id, *ticket) for ticket in batch)
+    rows = BytesIO(lines.translate(None, b'[]"'))
     cursor = cast(Any, connection.connection).cursor()
     with cursor:
-        cursor.copy_expert(f"COPY {table} ({_COPIED}) FROM STDIN", rows)
+        try:
+            cursor.copy_expert(
+                f"COPY {partition(round_id)} ({_COPIED}) FROM STDIN (DELIMITER ',')", rows, _COPIED_AT_ONCE
+            )
+        except RestrictViolation:
+            # The partition's guard looks at the clock last, a moment after whoever called us did.
+            raise sales_ended(round_id) from None
 
 
 def _unrecorded(session: Session, round_id: int, operator_id: str, batch: Sequence[Ticket]) -> list[Ticket]:
@@ -110,16 +120,20 @@ def _unrecorded(session: Session, round_id: int, operator_id: str, batch: Sequen
         f"SELECT {', '.join(COLUMNS)} FROM {partition(round_id)} "
         "WHERE operator_id = :operator AND ticket_id = ANY(:ids)"
     )
-    found = session.execute(query, {"operator": operator_id, "ids": [ticket[0] for ticket in batch]})
-    recorded = {row[0]: tuple(row) for row in found}
-    changed = [ticket[0] for ticket in batch if recorded.get(ticket[0], ticket) != ticket]
+    unrecorded, changed = [], []
+    for start in range(0, len(batch), _COMPARED_AT_ONCE):
+        some = batch[start : start + _COMPARED_AT_ONCE]
+        found = session.execute(query, {"operator": operator_id, "ids": [ticket[0] for ticket in some]})
+        recorded = {row[0]: tuple(row) for row in found}
+        unrecorded += [ticket for ticket in some if ticket[0] not in recorded]
+        changed += [ticket[0] for ticket in some if recorded.get(ticket[0], ticket) != ticket]
     if changed:
         raise Conflict(
             "some tickets are on record with other content; nothing was stored",
             code="ticket_conflict",
             details={"ticketIds": changed[:CONFLICTS_NAMED], "count": len(changed)},
         )
-    return [ticket for ticket in batch if ticket[0] not in recorded]
+    return unrecorded
 
 
 def stream_tickets(session: Session, round_id: int, operator_id: str) -> Iterator[Ticket]:
@@ -140,33 +154,6 @@ def tickets_from(session: Session, round_id: int, operator_id: str, ticket_id: s
     )
     rows = session.execute(query, {"operator": operator_id, "first": ticket_id, "limit": limit})
     return [cast(Ticket, tuple(row)) for row in rows]
-
-
-def match_tickets(session: Session, round_id: int, operator_id: str, numbers: Numbers) -> None:
-    """Write a row into ``winners`` for every tier that a ticket of the operator won. Done twice, it changes nothing."""
-    tiers = "\n".join(
-        f"SELECT {tier} AS tier, operator_id, ticket_id FROM hits WHERE {column} = :n{tier} UNION ALL"
-        for tier, column in enumerate(COLUMNS[1:7])
-    ).removesuffix("UNION ALL")
-    hit = " OR ".join(f"{column} = :n{tier}" for tier, column in enumerate(COLUMNS[1:7]))
-    statement = text(
-        f"WITH hits AS MATERIALIZED (SELECT * FROM {partition(round_id)} WHERE operator_id = :operator AND ({hit})) "
-        f"INSERT INTO winners (round_id, tier, operator_id, ticket_id) SELECT :round, w.* FROM ({tiers}) w "
-        "ON CONFLICT DO NOTHING"
-    ).bindparams(bindparam("round", type_=BigInteger))
-    drawn = {f"n{tier}": number for tier, number in enumerate(numbers)}
-    session.execute(statement, {"operator": operator_id, "round": round_id, **drawn})
-
-
-def most_shared(session: Session, round_id: int, operator_ids: Sequence[str]) -> list[int]:
-    """For each bonus 1..5, the most tickets of these operators that share one number."""
-    query = " UNION ALL ".join(
-        f"SELECT {tier} AS tier, coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM {partition(round_id)} "
-        f"WHERE operator_id = ANY(:operators) GROUP BY bonus{tier}) counted"
-        for tier in range(1, 6)
-    )
-    rows = session.execute(text(f"{query} ORDER BY tier"), {"operators": list(operator_ids)})
-    return [int(row[1]) for row in rows]
 
 
 def count_tickets_before(session: Session, round_id: int, operator_id: str, ticket_id: str) -> int:

@@ -18,7 +18,7 @@ from protocol.chain import Exclusion, ManifestEntry
 from protocol.errors import Invalid
 from protocol.identifiers import is_identifier
 from protocol.numbers import LABELS, Numbers
-from protocol.rules import Rules
+from protocol.rules import Rules, parse_amount
 from protocol.seed import MODES, Beacon, BeaconRound
 from protocol.timestamps import parse_timestamp
 
@@ -49,6 +49,14 @@ class SealedManifest:
 
 
 @dataclass(frozen=True)
+class ReserveCredit:
+    """What an earlier round's expired prizes brought into the reserve, in micro-USDC."""
+
+    round_id: int
+    amount: int
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A proof bundle, its types checked and nothing else. Field by field in docs/protocol.md, section 10."""
 
@@ -74,6 +82,7 @@ class Bundle:
     numbers: Numbers | None
     winner_counts: tuple[int, ...] | None
     winners_root: str | None
+    reserve_credits: tuple[ReserveCredit, ...] | None
     ledger: dict[str, str] | None
     settlement_hash: str | None
     failure_reason: str | None
@@ -117,6 +126,7 @@ def parse_bundle(value: Any) -> Bundle:
         numbers=fields.maybe("numbers", _as_numbers),
         winner_counts=fields.maybe("winnerCounts", _as_counts),
         winners_root=fields.maybe("winnersRoot", _as_hash),
+        reserve_credits=fields.maybe("reserveCredits", _as_credits),
         ledger=fields.maybe("ledger", _as_ledger),
         settlement_hash=fields.maybe("settlementHash", _as_hash),
         failure_reason=fields.maybe("failureReason", _as_text),
@@ -278,6 +288,25 @@ def _as_counts(raw: Any, path: str) -> tuple[int, ...]:
     if not isinstance(raw, list) or len(raw) != len(LABELS):
         raise Invalid(f"{path}: not a list of six counts")
     return tuple(_as_whole(count, f"{path}[{tier}]", 0) for tier, count in enumerate(raw))
+
+
+def _as_credits(raw: Any, path: str) -> tuple[ReserveCredit, ...]:
+    if not isinstance(raw, list):
+        raise Invalid(f"{path}: not a list")
+    found = tuple(_as_credit(item, f"{path}[{position}]") for position, item in enumerate(raw))
+    for before, after in pairwise(found):
+        if before.round_id >= after.round_id:
+            raise Invalid(f"{path}: round {after.round_id} is out of order or stands twice")
+    return found
+
+
+def _as_credit(raw: Any, path: str) -> ReserveCredit:
+    fields = _Fields(raw, path)
+    credit = ReserveCredit(fields.whole("roundId", 1), fields.read("amount", lambda amount, _: parse_amount(amount)))
+    fields.no_more()
+    if credit.amount == 0:
+        raise Invalid(f"{path}.amount: a credit of nothing")
+    return credit
 
 
 def _as_ledger(raw: Any, path: str) -> dict[str, str]:

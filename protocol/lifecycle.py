@@ -158,8 +158,8 @@ class RoundView:
 
     Counts are of operators: ``manifests`` on record; ``unverified`` of those not recounted yet; ``sealable``
     recounted and in agreement; ``unpaid`` sealed, not excluded and without escrow; ``paid`` with it. ``abort``: an
-    admin asked for the round to be ended. ``unmatched`` and ``untabulated`` count the pieces of matching and second
-    tabulation still to do.
+    admin asked for the round to be ended. ``unassessed``, ``unmatched`` and ``untabulated`` count the pieces of work on
+    the worst case, of matching and of second tabulation still to do.
     """
 
     state: State
@@ -171,6 +171,7 @@ class RoundView:
     previous_finished: bool
     paid: int
     unpaid: int
+    unassessed: int
     seed_fixed: bool
     unmatched: int
     untabulated: int
@@ -181,7 +182,8 @@ def decide(view: RoundView, now: datetime) -> Trigger | None:
     """Which trigger is due for the round at ``now``; None when it has to wait.
 
     Our own slowness never costs an operator anything: SEALING waits for the last recount and for the round
-    before it, however late. A round whose tabulations disagree stays DRAWN for a human to look at.
+    before it, however late. A round is not drawn before its worst case is published. One whose tabulations disagree
+    stays DRAWN for a human to look at.
     """
     if view.abort and (view.state, Trigger.ABORTED) in TRANSITIONS:
         return Trigger.ABORTED
@@ -195,7 +197,7 @@ def decide(view: RoundView, now: datetime) -> Trigger | None:
             return Trigger.ESCROW_COMPLETE if view.paid else Trigger.NOBODY_PAID
         case State.SEALED if now >= at.escrow_deadline:
             return Trigger.ESCROW_DEADLINE if view.paid else Trigger.NOBODY_PAID
-        case State.ESCROWED if now >= at.scheduled_draw_time:
+        case State.ESCROWED if now >= at.scheduled_draw_time and not view.unassessed:
             if not view.seed_fixed:
                 return Trigger.SEED_FIXED
             return None if view.unmatched else Trigger.MATCHING_COMPLETE

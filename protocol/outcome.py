@@ -39,6 +39,7 @@ def check_outcome(bundle: Bundle, tickets: Tickets | None) -> Iterator[Check]:
     if bundle.numbers is None or bundle.winner_counts is None:
         absent("winnerCounts", bundle.winner_counts)
         absent("winnersRoot", bundle.winners_root)
+        absent("reserveCredits", bundle.reserve_credits)
         absent("ledger", bundle.ledger)
         absent("settlementHash", bundle.settlement_hash)
         return

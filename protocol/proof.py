@@ -14,10 +14,12 @@ from typing import Any
 from protocol import chain, seed
 from protocol.bundle import Bundle, SealedManifest, parse_bundle
 from protocol.checks import Check, NotVerified, absent, needed, same
+from protocol.credits import Claims, Earlier, check_credits
 from protocol.errors import Invalid
 from protocol.manifest import contradictions, manifest_hash, read_manifest
 from protocol.numbers import draw_numbers
 from protocol.outcome import Tickets, check_outcome
+from protocol.rules import parse_amount
 
 Previous = Callable[[int], Any]
 """Gives the bundle of an earlier round as parsed JSON, or None when the caller has none to offer."""
@@ -29,13 +31,16 @@ _SETTLED = ("SETTLED", "CLOSED")
 _FINISHED = ("SETTLED", "CLOSED", "FAILED")
 
 
-def check_bundle(value: Any, tickets: Tickets | None, previous: Previous | None) -> Iterator[Check]:
+def check_bundle(
+    value: Any, tickets: Tickets | None, previous: Previous | None, claims: Claims | None = None
+) -> Iterator[Check]:
     """Checks a bundle (parsed JSON), yielding each check as it holds (docs/protocol.md, section 10).
 
     `tickets` is asked once for every operator in the draw, from DRAWN on; without it the winner counts are
-    taken as stated. `previous` is asked for the rounds before, back to the last one settled. Raises
-    NotVerified at the first difference; what the two callables raise, other than Invalid and NotFound, passes
-    through.
+    taken as stated. `previous` is asked for the rounds before, back to the last one settled, and for those
+    whose expired prizes came into the reserve; `claims` for what is public about the claims of the latter.
+    Raises NotVerified at the first difference; what the callables raise, other than Invalid and NotFound,
+    passes through.
     """
     try:
         bundle = parse_bundle(value)
@@ -46,6 +51,7 @@ def check_bundle(value: Any, tickets: Tickets | None, previous: Previous | None)
         yield from check_outcome(bundle, tickets)
         yield from _check_round_hash(bundle)
         yield from _check_previous(bundle, previous)
+        yield from check_credits(bundle, None if previous is None else _offered(previous), claims)
     except NotVerified:
         raise
     except Invalid as problem:
@@ -64,7 +70,7 @@ def _check_stated_fields(bundle: Bundle) -> Iterator[Check]:
     for names, states in (
         (("sealed_at", "previous_round_hash", "full_manifest_hash", "chained_anchor_hash"), _ANCHORED),
         (("effective_manifest_hash",), _EFFECTIVE),
-        (("draw_seed", "numbers", "winner_counts"), _DRAWN),
+        (("draw_seed", "numbers", "winner_counts", "reserve_credits"), _DRAWN),
         (("winners_root", "ledger", "settlement_hash"), _SETTLED),
         (("round_hash",), _FINISHED),
         (("failure_reason",), ("FAILED",)),
@@ -95,6 +101,8 @@ def _check_sealing(bundle: Bundle) -> Iterator[Check]:
         yield Check(f"manifests ({len(bundle.manifests)})")
 
     if bundle.full_manifest_hash is not None:
+        for manifest in bundle.manifests:
+            needed(f"ticketsRoot of {manifest.operator_id}", manifest.tickets_root)
         entries = [manifest.entry for manifest in bundle.manifests]
         same("fullManifestHash", chain.full_manifest_hash(bundle.round_id, entries), bundle.full_manifest_hash)
         yield Check("fullManifestHash")
@@ -170,22 +178,24 @@ def _check_draw(bundle: Bundle) -> Iterator[Check]:
         same("seed.beacon", named, bundle.beacon_value.as_anchored())
         yield Check("randomness of the beacon", proved=False)
     if bundle.draw_seed is not None:
-        computed = seed.draw_seed(
-            bundle.round_id,
-            bundle.mode,
-            needed("chainedAnchorHash", bundle.chained_anchor_hash),
-            needed("effectiveManifestHash", bundle.effective_manifest_hash),
-            bundle.secret,
-            bundle.nonces,
-            bundle.beacon_value,
-        )
-        same("drawSeed", computed, bundle.draw_seed)
+        same("drawSeed", _draw_seed(bundle), bundle.draw_seed)
         yield Check("drawSeed")
     if bundle.numbers is not None:
         drawn = draw_numbers(needed("drawSeed", bundle.draw_seed), bundle.rules.number_ranges)
         for name, computed_number in drawn.as_hashed().items():
             same(f"numbers.{name}", computed_number, bundle.numbers.as_hashed()[name])
         yield Check("numbers")
+
+
+def _draw_seed(bundle: Bundle) -> str:
+    anchor = needed("chainedAnchorHash", bundle.chained_anchor_hash)
+    effective = needed("effectiveManifestHash", bundle.effective_manifest_hash)
+    try:
+        return seed.draw_seed(
+            bundle.round_id, bundle.mode, anchor, effective, bundle.secret, bundle.nonces, bundle.beacon_value
+        )
+    except Invalid as problem:
+        raise NotVerified("seed", problem.message) from None
 
 
 def _check_round_hash(bundle: Bundle) -> Iterator[Check]:
@@ -227,8 +237,26 @@ def _check_previous(bundle: Bundle, previous: Previous | None) -> Iterator[Check
     yield Check("previousRoundHash")
     if bundle.ledger is not None:
         same("ledger.pool0", balances.get("pool1"), bundle.ledger.get("pool0"))
-        same("ledger.reserve0", balances.get("reserve1"), bundle.ledger.get("reserve0"))
+        same("ledger.reserve0", _with_credits(bundle, balances.get("reserve1")), bundle.ledger.get("reserve0"))
         yield Check("pool0 and reserve0")
+
+
+def _with_credits(bundle: Bundle, reserve1: str | None) -> str | None:
+    """The reserve that the last settled round left, and what expired since then."""
+    for credit in bundle.reserve_credits or ():
+        if credit.round_id >= bundle.round_id:
+            raise NotVerified("reserveCredits", f"round {credit.round_id} is not before round {bundle.round_id}")
+    if reserve1 is None:
+        return None
+    return str(parse_amount(reserve1) + sum(credit.amount for credit in bundle.reserve_credits or ()))
+
+
+def _offered(previous: Previous) -> Earlier:
+    def earlier(round_id: int) -> Bundle | None:
+        raw = previous(round_id)
+        return None if raw is None else _check_earlier(round_id, raw)
+
+    return earlier
 
 
 def _check_earlier(round_id: int, raw: Any) -> Bundle:

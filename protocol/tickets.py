@@ -105,6 +105,16 @@ def read_tickets(
         yield line, ticket_id, numbers
 
 
+def line_ticket_id(round_id: int, operator_id: str, line: bytes) -> str:
+    """The ticket id of one line of this round and operator. Raises Invalid for anything that is not the canonical JSON
+    of such a ticket.
+    """
+    found = _line_pattern(round_id, operator_id).fullmatch(line)
+    if found is None:
+        raise Invalid(_what_is_wrong(round_id, operator_id, line))
+    return found.groups()[-1].decode("ascii")
+
+
 def _line_pattern(round_id: int, operator_id: str) -> re.Pattern[bytes]:
     number = "([1-9][0-9]{0,18})"
     bonuses = ",".join(f'"bonus{tier}":{number}' for tier in range(1, 6))

@@ -70,7 +70,7 @@ def verify(source: Source, out: IO[str], screen: IO[str]) -> int:
         print(f"round {bundle.round_id}, {bundle.state}, {bundle.mode}", file=out)
         total = sum(manifest.ticket_count for manifest in bundle.effective) if needs_tickets(bundle) else 0
         progress = Progress(total, screen)
-        checks = check_bundle(raw, lambda name: progress.over(source.tickets(name)), source.previous)
+        checks = check_bundle(raw, lambda name: progress.over(source.tickets(name)), source.previous, source.claims)
         try:
             for check in checks:
                 progress.clear()

@@ -15,14 +15,17 @@ import time
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 from urllib.parse import quote
 
 from protocol.canonical import parse_strict_json
 from protocol.checks import NotVerified
+from protocol.credits import TierClaims
 from protocol.errors import Invalid, NotFound, Unavailable
+from protocol.winners import TIER_COUNT
 
 USER_AGENT = "lottery-protocol-verify/2"
 TIMEOUT_SECONDS = 60
@@ -31,6 +34,7 @@ LONGEST_WAIT_SECONDS = 65
 LARGEST_BUNDLE = 64 << 20
 LONGEST_LINE = 1 << 12
 CHUNK = 1 << 18
+CLAIMS_PAGE = 10_000
 
 
 class Source(Protocol):
@@ -45,12 +49,16 @@ class Source(Protocol):
     def previous(self, round_id: int) -> Any:
         """An earlier round's bundle as parsed JSON, or None."""
 
+    def claims(self, round_id: int) -> Sequence[TierClaims] | None:
+        """What was claimed of an earlier round's tiers 1 to 5, or None."""
+
 
 class Coordinator:
     """Reads from a coordinator's public API, waiting when it asks for patience (429, 503)."""
 
     def __init__(self, url: str, round_id: int, sleep: Callable[[float], None] = time.sleep) -> None:
         self._base = f"{url.rstrip('/')}/api/public/rounds"
+        self._draws = f"{url.rstrip('/')}/api/public/sub-prizes"
         self._round_id = round_id
         self._sleep = sleep
 
@@ -72,6 +80,19 @@ class Coordinator:
             return self._proof(round_id)
         except NotFound:
             raise NotVerified(f"round {round_id}", "its proof is not published") from None
+
+    def claims(self, round_id: int) -> Sequence[TierClaims]:
+        listed = [[0, 0] for _ in range(TIER_COUNT - 1)]
+        for offset in count(0, CLAIMS_PAGE):
+            url = f"{self._draws}/{round_id}?limit={CLAIMS_PAGE}&offset={offset}"
+            with self._open(url) as answer:
+                page = claims_page(_parsed(answer, f"sub-prizes of round {round_id}"))
+            for tier, claimed in enumerate(page):
+                listed[tier][0] += len(claimed)
+                listed[tier][1] += claimed.count(False)
+            if all(len(claimed) < CLAIMS_PAGE for claimed in page):
+                return [TierClaims(*tier) for tier in listed]
+        raise AssertionError("unreachable: pages end")
 
     def _proof(self, round_id: int) -> Any:
         with self._open(f"{self._base}/{round_id}/proof") as answer:
@@ -124,9 +145,24 @@ class Files:
                 return earlier
         return None
 
+    def claims(self, round_id: int) -> None:
+        return None
+
     def _read(self, path: Path) -> Any:
         with _opened(path) as file:
             return _parsed(file, f"bundle {path}")
+
+
+def claims_page(raw: Any) -> list[list[bool]]:
+    """Whether each prize on a page was claimed, by tier 1 to 5. Raises NotVerified when it is no such page."""
+    try:
+        tiers = sorted(raw["tiers"], key=lambda tier: int(tier["tier"]))
+        page = [[winner["claimed"] is True for winner in tier["winners"]] for tier in tiers]
+    except (KeyError, TypeError, ValueError):
+        page = []
+    if len(page) != TIER_COUNT - 1:
+        raise NotVerified("sub-prizes", "not a list of five tiers")
+    return page
 
 
 def _patience(retry_after: str | None, attempt: int) -> float:

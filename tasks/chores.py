@@ -15,7 +15,9 @@ from models.chores import Name, put_off, take
 from models.retention import purge_deliveries
 from models.session import transaction
 from models.settings import settings
+from models.ticket_drops import check_next_archive, detach_tickets, drop_tickets, droppable_rounds
 from tasks.bell import Bell, answers, ring_after_commit
+from tasks.expiring import expire_next
 
 log = logging.getLogger(__name__)
 
@@ -60,4 +62,29 @@ def _purge_deliveries(session: Session) -> Piece:
     return Piece(purged.deliveries == BATCH, told)
 
 
-_PIECES: Final[Mapping[Name, Callable[[Session], Piece]]] = {Name.PURGE_DELIVERIES: _purge_deliveries}
+def _expire_prizes(session: Session) -> Piece:
+    told = expire_next(session)
+    return Piece(told is not None, told or {})
+
+
+def _drop_tickets(session: Session) -> Piece:
+    """Check one archive, or drop the rows of one round. Whoever is in the way of a round is left to the next time."""
+    days = settings().round_retention_days
+    if days is None:
+        return Piece(more=False, told={})
+    checked = check_next_archive(session, days)
+    if checked is not None:
+        if not checked.intact:
+            log.error("archive damaged", extra={"round": checked.round_id, "operator": checked.operator_id})
+        return Piece(more=True, told={})
+    for round_id in droppable_rounds(session, days):
+        if detach_tickets(round_id) and drop_tickets(session, round_id):
+            return Piece(more=True, told={"round": round_id, "older_than_days": days})
+    return Piece(more=False, told={})
+
+
+_PIECES: Final[Mapping[Name, Callable[[Session], Piece]]] = {
+    Name.PURGE_DELIVERIES: _purge_deliveries,
+    Name.EXPIRE_PRIZES: _expire_prizes,
+    Name.DROP_TICKETS: _drop_tickets,
+}

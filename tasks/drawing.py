@@ -1,4 +1,4 @@
-"""Drawing: the seed is fixed once, every operator's tickets are matched, and the round shows its winners.
+"""Drawing: the seed is fixed once, all tickets are matched, a shard at a time, and the round shows its winners.
 
 The one rule kept here: numbers and winners become public together, in the transaction that makes the round DRAWN; until
 then the draw's row is ours alone.
@@ -9,15 +9,17 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from models.draws import Draw, award, stream_winners, win_counts, wins_of_operator
+from models.draws import Draw, award, first_jackpots, stream_winners, win_counts
 from models.encryption import decrypt
-from models.ledger import POOL, RESERVE, balance
+from models.expiries import reserve_for
+from models.ledger import POOL, balance
+from models.matching import Stretch, match_tickets, stretches
 from models.operators import Operator, count_up
 from models.participation import Participation, participations
 from models.rounds import Round
 from models.settings import settings
-from models.tickets import count_tickets_before, match_tickets
-from models.work import Kind, Piece, plan
+from models.tickets import count_tickets_before
+from models.work import Kind, Piece, plan, plan_shards
 from protocol.lifecycle import Trigger
 from protocol.numbers import draw_numbers
 from protocol.seed import draw_seed
@@ -31,7 +33,7 @@ def fix_seed(session: Session, row: Round, now: datetime) -> None:
     assert row.chained_anchor_hash is not None  # an ESCROWED round has all three
     assert row.effective_manifest_hash is not None
     assert row.secret_encrypted is not None
-    effective = _effective(session, row)
+    effective = _effective(session, row.id)
     seed = draw_seed(
         row.id,
         row.mode,
@@ -56,20 +58,27 @@ def fix_seed(session: Session, row: Round, now: datetime) -> None:
         )
     )
     carry_out(session, row, Trigger.SEED_FIXED, Announcement(), now)
-    pieces = plan(session, row.id, Kind.MATCH, [part.operator_id for part in effective])
-    ring_after_commit(session, Bell.PIECE, pieces)
+    plan_matching(session, row.id)
+
+
+def plan_matching(session: Session, round_id: int) -> None:
+    """Cut the round's tickets into shards and call for them."""
+    parts = [stretch._asdict() for stretch in stretches(session, round_id)]
+    ring_after_commit(session, Bell.PIECE, plan_shards(session, round_id, Kind.MATCH, parts))
 
 
 def match(session: Session, piece: Piece) -> dict[str, object]:
-    """Write down every winning ticket of one operator."""
-    drawn = session.get_one(Draw, piece.round_id)
-    match_tickets(session, piece.round_id, piece.operator_id, drawn.numbers)
-    return {}
+    """Write down every winning ticket of one shard, of operators that are in the draw."""
+    numbers = session.get_one(Draw, piece.round_id).numbers
+    if piece.part is None:  # Planned by the release before: all tickets of one operator.
+        return {"wins": match_tickets(session, piece.round_id, numbers, [piece.operator_id])}
+    operators = [part.operator_id for part in _effective(session, piece.round_id)]
+    return {"wins": match_tickets(session, piece.round_id, numbers, operators, Stretch(**piece.part))}
 
 
 def complete(session: Session, row: Round, now: datetime) -> None:
     """ESCROWED → DRAWN: the winners are complete; what everybody gets is computed and fixed."""
-    effective = _effective(session, row)
+    effective = _effective(session, row.id)
     drawn = session.get_one(Draw, row.id, with_for_update=True)
     counts = win_counts(session, row.id)
     outcome = settle(
@@ -77,12 +86,12 @@ def complete(session: Session, row: Round, now: datetime) -> None:
         [Stake(part.operator_id, part.ticket_count) for part in effective],
         counts,
         balance(session, POOL),
-        balance(session, RESERVE),
+        reserve_for(session, row.id),
     )
     amounts = [outcome.prize_of(tier) for tier in range(6)]
     award(session, row.id, amounts, now + timedelta(days=settings().claim_days))
     won = {operator_id: tiers[0] for operator_id, tiers in sorted(counts.items()) if tiers[0]}
-    indices = _winner_indices(session, row, effective, list(won))
+    indices = _winner_indices(session, row.id, effective)
     first = min(indices, key=indices.__getitem__, default=None)
 
     root = winners_root(row.id, stream_winners(session, row.id, amounts))
@@ -128,8 +137,8 @@ def _news(row: Round, drawn: Draw, won: dict[str, int], indices: dict[str, int],
     return Announcement(numbers, {"round.drawn": told}, {"operator.won": winners})
 
 
-def _effective(session: Session, row: Round) -> list[Participation]:
-    return [part for part, _ in participations(session, row.id) if part.escrowed_at and part.excluded_at is None]
+def _effective(session: Session, round_id: int) -> list[Participation]:
+    return [part for part, _ in participations(session, round_id) if part.escrowed_at and part.excluded_at is None]
 
 
 def _withheld(session: Session, row: Round) -> list[str]:
@@ -141,15 +150,13 @@ def _withheld(session: Session, row: Round) -> list[str]:
     ]
 
 
-def _winner_indices(session: Session, row: Round, effective: list[Participation], winners: list[str]) -> dict[str, int]:
+def _winner_indices(session: Session, round_id: int, effective: list[Participation]) -> dict[str, int]:
     """Place, from 0, of each operator's first jackpot ticket in effective order: operators by id, tickets by id."""
+    first = first_jackpots(session, round_id)
     indices = {}
     before = 0
     for part in effective:
-        if part.operator_id in winners:
-            ticket_id = next(
-                ticket for ticket, tier in wins_of_operator(session, row.id, part.operator_id) if tier == 0
-            )
-            indices[part.operator_id] = before + count_tickets_before(session, row.id, part.operator_id, ticket_id)
+        if ticket_id := first.get(part.operator_id):
+            indices[part.operator_id] = before + count_tickets_before(session, round_id, part.operator_id, ticket_id)
         before += part.ticket_count
     return indices

@@ -11,13 +11,14 @@ from sqlalchemy.orm import Session
 
 from models.session import transaction
 from models.work import Kind, Piece, finish, take
+from tasks.assessing import assess
 from tasks.bell import Bell, answers, ring_after_commit
 from tasks.drawing import match
 from tasks.sealing import recount
-from tasks.settling import tabulate
+from tasks.tabulating import tabulate
 
 WORK: Final[Mapping[Kind, Callable[[Session, Piece], dict[str, Any]]]] = MappingProxyType(
-    {Kind.RECOUNT: recount, Kind.MATCH: match, Kind.TABULATE: tabulate}
+    {Kind.RECOUNT: recount, Kind.LIABILITY: assess, Kind.MATCH: match, Kind.TABULATE: tabulate}
 )
 
 

@@ -17,6 +17,7 @@ from models.draws import Draw
 from models.participation import participations
 from models.rounds import Round, lock_round
 from models.session import database_now, transaction
+from models.tabulations import agree
 from models.work import Kind, remaining, results
 from protocol.lifecycle import FINISHED, RoundView, State, Trigger, decide, next_due
 from tasks import drawing, escrow, failing, sealing, settling
@@ -93,8 +94,9 @@ def view(session: Session, row: Round) -> RoundView:
         previous_finished=before is None or before in FINISHED,
         paid=sum(part.escrowed_at is not None for part in sealed),
         unpaid=sum(part.escrowed_at is None for part in sealed),
+        unassessed=remaining(session, row.id, Kind.LIABILITY),
         seed_fixed=bool(session.scalar(select(exists().where(Draw.round_id == row.id)))),
         unmatched=remaining(session, row.id, Kind.MATCH),
         untabulated=remaining(session, row.id, Kind.TABULATE),
-        tabulations_agree=all(result["agrees"] for result in tabulated.values()),
+        tabulations_agree=agree(tabulated.values()),
     )

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from models.chunks import keep_chunks
+from models.archive_stores import archive_store
+from models.archiving import archive_tickets
 from models.ledger import POOL, RESERVE, balance
 from models.operators import Operator, count_up
 from models.participation import (
@@ -23,11 +24,10 @@ from models.participation import (
 )
 from models.rounds import Round, round_by_id
 from models.session import database_now
-from models.tickets import most_shared, stream_tickets
 from models.work import Kind, Piece, plan
 from protocol.chain import GENESIS, anchor_hash, full_manifest_hash, round_hash
 from protocol.lifecycle import NO_MANIFESTS, Trigger
-from protocol.settlement import Stake, available_for_prizes, worst_case
+from protocol.settlement import Stake, available_for_prizes
 from protocol.timestamps import format_timestamp
 from tasks.bell import Bell, ring_after_commit
 from tasks.steps import Announcement, carry_out, exclusions_data
@@ -43,10 +43,9 @@ def end_sales(session: Session, row: Round, now: datetime) -> None:
 
 
 def recount(session: Session, piece: Piece) -> dict[str, Any]:
-    """Count an operator's tickets and hash them, and note whether its manifest agrees."""
+    """Count an operator's tickets, hash and archive them, and note whether its manifest agrees."""
     manifest = session.get_one(Manifest, (piece.round_id, piece.operator_id), with_for_update=True)
-    tickets = stream_tickets(session, piece.round_id, piece.operator_id)
-    counted, root = keep_chunks(session, piece.round_id, piece.operator_id, tickets)
+    counted, root = archive_tickets(session, piece.round_id, piece.operator_id, archive_store(session))
     manifest.counted, manifest.counted_root = counted, root
     manifest.agreed = counted == manifest.ticket_count and manifest.tickets_root in (None, root)
     return {"counted": counted, "root": root, "agreed": manifest.agreed}
@@ -75,6 +74,8 @@ def seal(session: Session, row: Round, now: datetime) -> None:
     }
     news = Announcement(counted, rounds, {"operator.excluded": exclusions_data(row, excluded)})
     carry_out(session, row, Trigger.RECOUNT_AGREED, news, now)
+    pieces = plan(session, row.id, Kind.LIABILITY, [manifest.operator_id for manifest in sealed[:1]])
+    ring_after_commit(session, Bell.PIECE, pieces)
 
 
 def seal_nobody(session: Session, row: Round, now: datetime) -> None:
@@ -130,10 +131,12 @@ def _fix(session: Session, row: Round, sealed: Sequence[Manifest]) -> None:
         format_timestamp(row.sealed_at),
     )
     row.total_tickets = sum(manifest.ticket_count for manifest in sealed)
-    rules = row.parsed_rules
+    # What the worst case has to be covered by is of this moment. The worst case itself takes a look at every ticket,
+    # and nobody's round stands still for that (``tasks.assessing``).
     stakes = [Stake(manifest.operator_id, manifest.ticket_count) for manifest in sealed]
-    row.worst_case_usdc = worst_case(rules, most_shared(session, row.id, [manifest.operator_id for manifest in sealed]))
-    row.coverage_usdc = available_for_prizes(rules, stakes, balance(session, POOL), balance(session, RESERVE))
+    row.coverage_usdc = available_for_prizes(
+        row.parsed_rules, stakes, balance(session, POOL), balance(session, RESERVE)
+    )
 
 
 def _hash_of_previous(session: Session, round_id: int) -> str:

@@ -1,76 +1,22 @@
-"""Settling: the winners are counted a second time, the money is released, the round is closed.
+"""Settling: the money is released, the round is closed.
 
-The one rule kept here: money moves only when both tabulations agree. The first is SQL over the rows
-(``tasks.drawing``); the second walks the sealed tickets in Python and also proves that they are the ones that were
-sealed. A difference stops the round in DRAWN, where a human finds it.
+The one rule kept here: money moves only when both tabulations agree (``tasks.tabulating``). A difference stops the
+round in DRAWN, where a human finds it.
 """
 
-import hashlib
-import logging
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from models.draws import Draw, wins_of_operator
+from models.draws import Draw
+from models.expiries import plan_expiry, reserve_beyond_credits
 from models.jackpot import jackpot
-from models.ledger import FEE, POOL, RESERVE, escrow_account, operator_account, post
-from models.participation import Manifest
+from models.ledger import FEE, POOL, RESERVE, balance, escrow_account, operator_account, post
 from models.rounds import Round
-from models.tickets import stream_tickets
-from models.work import Piece
+from models.settings import settings
 from protocol.lifecycle import Trigger
-from protocol.numbers import tiers_won
 from protocol.settlement import Terms, settlement_hash, settlement_proof
-from protocol.tickets import ticket_line, tickets_root
 from tasks.steps import Announcement, carry_out
-
-log = logging.getLogger(__name__)
-
-
-def tabulate(session: Session, piece: Piece) -> dict[str, object]:
-    """Find one operator's wins again, by other means, from tickets proven to be the sealed ones; compare."""
-    numbers = session.get_one(Draw, piece.round_id).numbers
-    sealed = session.get_one(Manifest, (piece.round_id, piece.operator_id))
-    found = hashlib.sha256()
-    wins = 0
-
-    def lines() -> Iterator[bytes]:
-        nonlocal wins
-        for ticket in stream_tickets(session, piece.round_id, piece.operator_id):
-            for tier in tiers_won(ticket[1:7], numbers):
-                found.update(_as_bytes(ticket[0], tier))
-                wins += 1
-            yield ticket_line(piece.round_id, piece.operator_id, *ticket)
-
-    untouched = tickets_root(lines()) == sealed.counted_root
-    stored, digest = _digest(wins_of_operator(session, piece.round_id, piece.operator_id))
-    agrees = untouched and digest == found.hexdigest()
-    if not agrees:
-        log.critical(
-            "tabulations disagree",
-            extra={
-                "round": piece.round_id,
-                "operator": piece.operator_id,
-                "stored": stored,
-                "found": wins,
-                "tickets_as_sealed": untouched,
-            },
-        )
-    return {"agrees": agrees, "ticketsAsSealed": untouched, "stored": stored, "found": wins}
-
-
-def _as_bytes(ticket_id: str, tier: int) -> bytes:
-    return f"{ticket_id} {tier}\n".encode()
-
-
-def _digest(wins: Iterable[tuple[str, int]]) -> tuple[int, str]:
-    digest = hashlib.sha256()
-    count = 0
-    for ticket_id, tier in wins:
-        digest.update(_as_bytes(ticket_id, tier))
-        count += 1
-    return count, digest.hexdigest()
 
 
 def settle(session: Session, row: Round, now: datetime) -> None:
@@ -103,6 +49,8 @@ def settle(session: Session, row: Round, now: datetime) -> None:
         **released,
     }
     post(session, f"settlement:{row.id}", "settlement", moved, row.id)
+    _check_books(session, row, terms)
+    plan_expiry(session, row.id, now, settings().claim_days)
 
     lottery = jackpot(session, for_update=True)
     lottery.cumulative_tickets += row.total_tickets or 0
@@ -120,6 +68,23 @@ def settle(session: Session, row: Round, now: datetime) -> None:
     }
     news = Announcement({"settlementHash": row.settlement_hash}, {"round.settled": told})
     carry_out(session, row, Trigger.TABULATIONS_AGREED, news, now)
+
+
+def _check_books(session: Session, row: Round, terms: Terms) -> None:
+    """Refuse to commit a settlement after which the accounts hold anything else than the terms say.
+
+    :raises ArithmeticError: they do. Nothing of the settlement happens then, and the round stays DRAWN.
+    """
+    # That the terms add up they have checked themselves, that the posting does the database will. This is what is left
+    # in the accounts: the round's escrow is used up, and pool and reserve are what the next round is told.
+    held = {
+        "escrow": balance(session, escrow_account(row.id)),
+        "pool1": balance(session, POOL),
+        "reserve1": reserve_beyond_credits(session),
+    }
+    promised = {"escrow": 0, "pool1": terms.pool1, "reserve1": terms.reserve1}
+    if held != promised:
+        raise ArithmeticError(f"round {row.id} would leave {held} and promises {promised}")
 
 
 def close(session: Session, row: Round, now: datetime) -> None:

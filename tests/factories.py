@@ -130,6 +130,13 @@ def move_clock_to(round_id: int, stage: str) -> None:
         )
 
 
+def let_claims_end(round_id: int) -> None:
+    """Let the deadline for claiming the prizes of a settled round be over."""
+    with transaction() as session:
+        for table, column in (("winners", "claim_deadline"), ("expiries", "expires_at")):
+            session.execute(text(f"UPDATE {table} SET {column} = clock_timestamp() WHERE round_id = {round_id}"))
+
+
 def work(round_id: int) -> None:
     """Do all that is due of a round: its steps, and the pieces of work between them."""
     while advance_round(round_id) or do_pieces(round_id):

@@ -8,7 +8,7 @@ from marshmallow import Schema, fields
 from app.credentials import admin_actor, require_admin, role_required
 from app.desk import deposits, operators
 from app.documentation.declared import refuses
-from app.fields import Amount, Filled, Micro, Shown, Text, Truth, Whole, identifier
+from app.fields import Amount, Filled, Micro, Shown, SignedMicro, Text, Truth, Whole, identifier
 from app.parsing import Blueprint
 from app.resources.admin_operators import AdminOperatorDetailSchema, AdminOperatorListSchema
 from app.resources.paging import paging
@@ -55,7 +55,7 @@ class DepositedSchema(Schema):
 
     operatorId = identifier(required=True)
     amountUsdc = Micro(required=True)
-    balanceUsdc = Micro(required=True)
+    balanceUsdc = SignedMicro(required=True)
     reference = fields.String(required=True)
 
 

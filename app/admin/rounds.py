@@ -1,4 +1,4 @@
-"""``/api/admin/rounds…``: opening a round, watching it, ending it."""
+"""``/api/admin/rounds…``: opening a round, watching it, ending it, having it tabulated again."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from app.fields import Filled, Moment, Shown, Whole, identifier, one_of, round_s
 from app.parsing import Blueprint, path_number
 from app.resources.proof_shapes import ExclusionSchema
 from app.resources.rounds import RoundSchema
+from app.resources.tabulations import SecondTabulationSchema
 from models.credentials import AdminRole
 from models.session import transaction
 from protocol.errors import Conflict
@@ -67,6 +68,7 @@ class AdminRoundSchema(RoundSchema):
     timeline = fields.List(fields.Nested(StepSchema), required=True)
     exclusions = fields.List(fields.Nested(ExclusionSchema), required=True)
     deliveries = fields.Nested(DeliveryCountsSchema, required=True)
+    secondTabulation = fields.Nested(SecondTabulationSchema, required=True)
 
 
 class FailRoundSchema(Schema):
@@ -81,6 +83,20 @@ class FailRequestedSchema(Schema):
     success = fields.Boolean(required=True)
     roundId = Whole(lowest=1, required=True)
     state = round_state("OPEN")
+
+
+class RetabulateSchema(Schema):
+    """What was mended."""
+
+    reason = Filled(required=True, longest=500)
+
+
+class RetabulateRequestedSchema(Schema):
+    """The winners will be counted again within seconds; if both counts agree the round is settled when it is due."""
+
+    success = fields.Boolean(required=True)
+    roundId = Whole(lowest=1, required=True)
+    state = round_state("DRAWN")
 
 
 @blueprint.route("")
@@ -104,7 +120,9 @@ class OneRound(MethodView):
     @role_required(AdminRole.ONCALL)
     @blueprint.response(200, AdminRoundSchema)
     def get(self, round_id: str) -> dict[str, Any]:
-        """A round with its deadlines, every step it took, exclusions and counts of deliveries."""
+        """A round with its deadlines, every step it took, exclusions, counts of deliveries, and how its winners compare
+        when they are counted a second time.
+        """
         with transaction() as session:
             return rounds.shown(session, path_number(round_id))
 
@@ -121,3 +139,19 @@ class FailRound(MethodView):
         """Ask for a round to be failed and refunded; a worker does it at once. Not possible once it is drawn."""
         with transaction() as session:
             return rounds.fail(session, admin_actor(), path_number(round_id), body["reason"])
+
+
+@blueprint.route("/<round_id>/retabulate")
+class RetabulateRound(MethodView):
+    """Counting again."""
+
+    @refuses(Conflict("the tabulations agree", code="tabulations_agree"))
+    @refuses(Conflict("the round is being tabulated", code="tabulating"))
+    @refuses(Conflict("a round that is SETTLED has nothing to tabulate", code="wrong_state"))
+    @role_required(AdminRole.ONCALL)
+    @blueprint.arguments(RetabulateSchema)
+    @blueprint.response(202, RetabulateRequestedSchema)
+    def post(self, body: dict[str, str], round_id: str) -> dict[str, Any]:
+        """Ask for the second tabulation of a round to be done again, once what made it disagree is mended."""
+        with transaction() as session:
+            return rounds.retabulate(session, admin_actor(), path_number(round_id), body["reason"])

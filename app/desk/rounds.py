@@ -1,4 +1,4 @@
-"""Running rounds: opening, watching, ending.
+"""Running rounds: opening, watching, ending; and having a drawn one tabulated again.
 
 The one rule kept here: nothing here changes a round's state but its opening; a round is ended by a worker, on request.
 """
@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.resources.rounds import detail, list_rounds
+from app.resources.tabulations import second_tabulation
 from models.audit import record
 from models.deliveries import counts_by_status
 from models.draws import Draw
@@ -18,6 +19,7 @@ from models.participation import participations
 from models.rounds import Round, request_abort, round_by_id, timeline_of
 from models.session import database_now
 from models.settings import settings
+from models.tabulations import tabulate_again, tabulations
 from protocol.errors import Conflict, Invalid
 from protocol.lifecycle import TRANSITIONS, Deadlines, Trigger
 from protocol.timestamps import format_timestamp
@@ -70,6 +72,22 @@ def fail(session: Session, actor: str, round_id: int | None, reason: str) -> dic
     request_abort(session, row.id, reason)
     record(session, actor, "round.fail", f"round {row.id}", reason)
     ring_after_commit(session, Bell.ROUND, [row.id])
+    return {"success": True, "roundId": row.id, "state": row.state.value}
+
+
+def retabulate(session: Session, actor: str, round_id: int | None, reason: str) -> dict[str, Any]:
+    """Have every operator's second tabulation of a round done again; once they agree, the round goes on by itself.
+
+    :raises NotFound: no such round.
+    :raises Conflict: the round is not DRAWN, is being tabulated, or agrees.
+    """
+    row = round_by_id(session, round_id)
+    session.refresh(row, with_for_update={"key_share": True})
+    before = tabulate_again(session, row)
+    # What they had found is replaced by what they find next.
+    faults = {piece.operator_id: piece.result["faults"] for piece in before if piece.result and piece.result["faults"]}
+    record(session, actor, "round.retabulate", f"round {row.id}", reason, faults=faults)
+    ring_after_commit(session, Bell.PIECE, [piece.id for piece in before])
     return {"success": True, "roundId": row.id, "state": row.state.value}
 
 
@@ -139,4 +157,5 @@ def _admin_view(session: Session, row: Round) -> dict[str, Any]:
             if part.excluded_reason
         ],
         "deliveries": counts_by_status(session, row.id),
+        "secondTabulation": second_tabulation(tabulations(session, row.id)),
     }

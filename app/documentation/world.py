@@ -175,9 +175,24 @@ WORLD: Mapping[str, Any] = {
     "Exclusion.reason": "missed_escrow",
     "ExcludedData.reason": "missed_escrow",
     "FailRound.reason": "The regulator asked for it",
+    "Retabulate.reason": "The archive was restored from the backup",
+    "SecondTabulation.verdict": "agree",
+    "SecondTabulation.operators": [
+        {
+            "operatorId": operator_id,
+            "verdict": "agree",
+            "faults": [],
+            "storedWins": wins,
+            "foundWins": wins,
+            "differences": [],
+        }
+        for operator_id, wins in zip(_OTHERS, (683, 682, 682), strict=True)
+    ],
+    **{key: [0, *_TIER_COUNTS] for key in ("drawnCounts", "storedCounts", "foundCounts")},
     "FailedData.reason": "no escrow",
     "beacon": None,
     "events": [{"type": kind, "roundId": 7, "timestamp": at, "data": data} for kind, at, data in _LOG],
+    "reserveCredits": [],
     "Proof.ledger": _TERMS.as_hashed(),
     # Tickets and manifests
     "ticketId": "t-000001",

@@ -9,16 +9,12 @@ from sqlalchemy.orm import Session
 from app.credentials import current_operator_id, require_operator
 from app.documentation.declared import refuses
 from app.parsing import Blueprint
-from app.resources.tickets import (
-    AcceptedTicketsSchema,
-    TicketBatchSchema,
-    read_batch,
-    refuse_beyond_odds,
-)
+from app.resources.ticket_shapes import AcceptedTicketsSchema, TicketBatchSchema
+from app.resources.tickets import read_batch, refuse_beyond_odds
 from models.participation import Manifest, Participation, participation
 from models.rounds import Round, hold_round
 from models.session import database_now, transaction
-from models.tickets import add_tickets
+from models.tickets import add_tickets, sales_ended
 from protocol.errors import Conflict, Forbidden, Invalid, NotFound
 from protocol.lifecycle import State
 
@@ -36,7 +32,7 @@ def selling(session: Session, round_id: int, operator_id: str) -> tuple[Round, P
     row = hold_round(session, round_id)
     part = participation(session, round_id, operator_id)
     if row.state is not State.OPEN or row.seal_at <= database_now(session):
-        raise Conflict(f"round {round_id} takes no more tickets or manifests", code="sales_ended")
+        raise sales_ended(round_id)
     return row, part
 
 
@@ -47,7 +43,7 @@ class Tickets(MethodView):
     @refuses(
         NotFound("no such round"),
         Forbidden("your operator was not invited to this round", code="not_invited"),
-        Conflict("round 7 takes no more tickets or manifests", code="sales_ended"),
+        sales_ended(7),
         Conflict("your manifest is in: no tickets can be added to it", code="manifest_submitted"),
         Conflict(
             "some tickets are on record with other content; nothing was stored",

@@ -27,7 +27,7 @@ COLUMNS = (
 
 @ledger.command("list")
 @click.option("--account", type=Checked(Filled(longest=200), "NAME"), help="Only those that touch it: operator:op_…, …")
-@click.option("--kind", type=Checked(Filled(longest=100), "KIND"), help="deposit, escrow, settlement, refund, …")
+@click.option("--kind", type=Checked(Filled(longest=100), "KIND"), help="deposit, escrow, settlement, refund, expiry.")
 @click.option("--round", "round_id", type=click.IntRange(1), help="Only those of this round.")
 @times
 @limit_option
@@ -62,7 +62,10 @@ def list_postings(
 @ledger.command("accounts")
 @json_option
 def list_accounts(as_json: bool) -> None:
-    """Every account and what is on it. The balances add up to zero; only "external" is ever below it."""
+    """Every account and what is on it. The balances add up to zero.
+
+    Below zero are "external", and operators that owe expired prizes.
+    """
     with transaction() as session:
         answer = balances(session)
     if as_json:

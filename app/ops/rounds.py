@@ -1,4 +1,4 @@
-"""``flask ops rounds``: opening, watching and ending rounds."""
+"""``flask ops rounds``: opening, watching and ending rounds, and having them tabulated again."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from app.desk.rounds import fail, listed, opened, shown
+from app.desk.rounds import fail, listed, opened, retabulate, shown
 from app.fields import identifier
 from app.ops.asking import (
     AHEAD,
@@ -23,7 +23,7 @@ from app.ops.asking import (
 from app.ops.screen import Column, facts, moment, show_json, table, usdc
 from models.session import transaction
 
-rounds = AppGroup("rounds", help="Watch rounds; open one, fail one.")
+rounds = AppGroup("rounds", help="Watch rounds; open one, fail one, have one tabulated again.")
 
 COLUMNS = (
     Column("round", right=True),
@@ -33,6 +33,12 @@ COLUMNS = (
     Column("deposited\nUSDC", right=True),
     Column("opened", narrowest=20),
     Column("draw", narrowest=20),
+)
+TABULATED = (
+    Column("operator"),
+    Column("wins on record\nin the archive", right=True),
+    Column("what is wrong"),
+    Column("tickets, tier, where alone"),
 )
 STEPS = (Column("step"), Column("then it was"), Column("at", narrowest=20))
 
@@ -58,7 +64,9 @@ def list_rounds(limit: int, offset: int, as_json: bool) -> None:
 @click.argument("round_id", type=int)
 @json_option
 def show_round(round_id: int, as_json: bool) -> None:
-    """One round: its deadlines, every step it took, who was excluded, and how its webhooks fare."""
+    """One round: its deadlines, every step it took, who was excluded, how its webhooks fare, and whether its winners
+    are the same when they are counted a second time.
+    """
     with transaction() as session:
         answer = shown(session, round_id)
     _print_one(answer, as_json)
@@ -134,6 +142,31 @@ def fail_round(round_id: int, reason: str, actor: str, yes: bool, as_json: bool)
         click.echo(f"See: flask ops rounds show {round_id}")
 
 
+@rounds.command("retabulate")
+@click.argument("round_id", type=int)
+@reason_option
+@actor_option
+@yes_option
+@json_option
+def retabulate_round(round_id: int, reason: str, actor: str, yes: bool, as_json: bool) -> None:
+    """Count the winners of a drawn round a second time again, once what made the counts differ is mended.
+
+    It asks first: if both counts agree now, the round is settled and the money goes out.
+    """
+    must_be_askable(yes)
+    with transaction() as session:
+        before = shown(session, round_id)
+    compared = before["secondTabulation"]["verdict"].replace("_", " ")
+    confirm(f"Tabulate round {round_id} ({before['state']}, tabulations: {compared}) again?", yes)
+    with transaction() as session:
+        answer = retabulate(session, actor, round_id, reason)
+    if as_json:
+        show_json(answer)
+    else:
+        click.echo(f"Round {round_id} will be tabulated again within seconds.")
+        click.echo(f"See: flask ops rounds show {round_id}")
+
+
 def _row(one: dict[str, Any]) -> list[object]:
     return [
         one["id"],
@@ -168,8 +201,38 @@ def _print_one(one: dict[str, Any], as_json: bool) -> None:
             ("draw", moment(at["scheduledDrawTime"])),
             ("settling", moment(at["settleAt"])),
             ("closing", moment(at["closeAt"])),
+            ("tabulations", _compared(one["secondTabulation"])),
             ("webhooks", f"{sent['delivered']} delivered, {sent['pending']} pending, {sent['failed']} failed"),
         ]
     )
+    if one["secondTabulation"]["verdict"] == "disagree":
+        apart = [_apart(each) for each in one["secondTabulation"]["operators"] if each["verdict"] == "disagree"]
+        table(TABULATED, apart, "Every operator's winners agree; it is the sums that do not.")
     steps = ([step["trigger"], step["state"], moment(step["at"])] for step in one["timeline"])
     table(STEPS, steps, "It took no step yet.")
+
+
+def _compared(both: dict[str, Any]) -> str:
+    """What came of comparing, and the sums where these are not the same."""
+    done = sum(each["verdict"] != "under_way" for each in both["operators"])
+    said = {
+        "not_begun": "",
+        "under_way": f"under way, {done} of {len(both['operators'])} operators done",
+        "agree": "agree",
+        "disagree": "DISAGREE: the round is not settled",
+    }[both["verdict"]]
+    sums = [both[name] for name in ("drawnCounts", "storedCounts", "foundCounts")]
+    if both["verdict"] == "disagree" and all(sums) and len(set(map(tuple, sums))) > 1:
+        drawn, stored, found = (", ".join(map(str, each)) for each in sums)
+        said += f"\nwins by tier: {drawn} drawn\n{stored} on record\n{found} in the archives"
+    return said
+
+
+def _apart(one: dict[str, Any]) -> list[object]:
+    named = (
+        f"{each['ticketId']}{'' if each['tier'] is None else ', tier ' + str(each['tier'])}: {each['onlyIn']}"
+        for each in one["differences"]
+    )
+    found = "unknown" if one["foundWins"] is None else f"{one['foundWins']:,}"
+    wrong = "\n".join(fault.replace("_", " ") for fault in one["faults"])
+    return [one["operatorId"], f"{one['storedWins'] or 0:,}\n{found}", wrong, "\n".join(named)]

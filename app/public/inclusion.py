@@ -1,6 +1,10 @@
-"""``GET /api/public/rounds/:id/tickets/:operatorId/:ticketId/proof``: that one ticket is part of what was sealed."""
+"""``GET /api/public/rounds/:id/tickets/:operatorId/:ticketId/proof`` and ``/absence``: that one ticket is part of what
+was sealed, or that it is not.
 
-from bisect import bisect_right
+The one rule kept here: before the draw nothing is told about a ticket but to who knows it. Inclusion is shown from
+SEALED on, without the ticket's line; absence shows two other tickets in full, and so only from DRAWN on.
+"""
+
 from typing import Any
 
 from flask.views import MethodView
@@ -11,15 +15,16 @@ from app.fields import Whole, hex_hash, identifier
 from app.parsing import Blueprint, path_number
 from app.read_cache import cached
 from app.resources.proofs import sealed_manifest
-from models.chunks import chunk_from, chunk_roots
 from models.rounds import round_by_id
+from models.sealed_tickets import Leaf, SealedTree
 from models.session import transaction
 from protocol.errors import Conflict, NotFound
+from protocol.identifiers import is_identifier
 from protocol.lifecycle import DRAWN_STATES
-from protocol.merkle import CHUNK, chunked_inclusion_proof, leaf_hash
-from protocol.tickets import ticket_line
 
 blueprint = Blueprint("public_inclusion", __name__, url_prefix="/api/public/rounds", description="Proofs")
+
+_UNKNOWN = NotFound("no such ticket among those the operator sealed")
 
 
 class InclusionProofSchema(Schema):
@@ -40,45 +45,115 @@ class InclusionProofSchema(Schema):
     fullManifestHash = hex_hash(required=True)
 
 
+class NeighbourSchema(Schema):
+    """A sealed ticket beside the place where another one would stand."""
+
+    line = fields.String(required=True)
+    leafIndex = Whole(required=True)
+    proof = fields.List(hex_hash(), required=True)
+
+
+class AbsenceProofSchema(Schema):
+    """The two sealed tickets between which a ticket would stand, side by side (docs/protocol.md, "Tickets and Merkle
+    trees").
+
+    ``before`` is null when it would be the first, ``after`` when it would be the last, both when the operator sealed
+    none.
+    """
+
+    roundId = Whole(lowest=1, required=True)
+    operatorId = identifier(required=True)
+    ticketId = identifier(required=True)
+    before = fields.Nested(NeighbourSchema, required=True, allow_none=True)
+    after = fields.Nested(NeighbourSchema, required=True, allow_none=True)
+    treeSize = Whole(required=True)
+    ticketsRoot = hex_hash(required=True)
+    fullManifestHash = hex_hash(required=True)
+
+
 @blueprint.route("/<round_id>/tickets/<operator_id>/<ticket_id>/proof")
 @cached()
 class InclusionProof(MethodView):
     """A ticket's proof."""
 
-    @refuses(
-        NotFound("no such ticket among those the operator sealed"),
-        Conflict("round 7 is SEALING, nothing is sealed yet", code="not_sealed"),
-    )
+    @refuses(_UNKNOWN, Conflict("round 7 is SEALING, nothing is sealed yet", code="not_sealed"))
     @blueprint.response(200, InclusionProofSchema)
     def get(self, round_id: str, operator_id: str, ticket_id: str) -> dict[str, Any]:
         """Prove that a ticket is among those an operator sealed, from SEALED on.
 
         ``proof`` is the list of sibling hashes from the leaf up to ``ticketsRoot``, which the round's proof bundle
-        binds to everything that was published before the draw.
+        binds to everything that was published before the draw. It may be had gzip-compressed (`Accept-Encoding`).
         """
         with transaction() as session:
             row = round_by_id(session, path_number(round_id))
             manifest = sealed_manifest(session, row, operator_id)
             if row.sealed_at is None:
                 raise Conflict(f"round {row.id} is {row.state.value}, nothing is sealed yet", code="not_sealed")
-            chunks = list(chunk_roots(session, row.id, operator_id))
-            place = bisect_right(chunks, ticket_id, key=lambda chunk: chunk[0]) - 1
-            tickets = chunk_from(session, row.id, operator_id, chunks[place][0]) if place >= 0 else []
-        found = next((at for at, ticket in enumerate(tickets) if ticket[0] == ticket_id), None)
-        if found is None:
-            raise NotFound("no such ticket among those the operator sealed")
-        lines = [ticket_line(row.id, operator_id, *ticket) for ticket in tickets]
-        leaves = [leaf_hash(line) for line in lines]
-        index = place * CHUNK + found
+            tree = SealedTree(session, row.id, operator_id)
+            place = tree.find(ticket_id)
+            if not place.present:
+                raise _UNKNOWN
+            leaf = tree.leaf(place.row)
         return {
             "roundId": row.id,
             "operatorId": operator_id,
             "ticketId": ticket_id,
-            "line": lines[found].decode() if row.state in DRAWN_STATES else None,
-            "leafHash": leaves[found].hex(),
-            "leafIndex": index,
+            "line": leaf.line.decode() if row.state in DRAWN_STATES else None,
+            "leafHash": leaf.hash.hex(),
+            "leafIndex": leaf.row,
             "treeSize": manifest.counted,
-            "proof": [node.hex() for node in chunked_inclusion_proof(leaves, index, [top for _, top in chunks])],
+            "proof": [node.hex() for node in leaf.proof],
             "ticketsRoot": manifest.counted_root,
             "fullManifestHash": row.full_manifest_hash,
         }
+
+
+@blueprint.route("/<round_id>/tickets/<operator_id>/<ticket_id>/absence")
+@cached()
+class AbsenceProof(MethodView):
+    """The proof that there is no such ticket."""
+
+    @refuses(
+        NotFound("this operator sealed no tickets in this round"),
+        Conflict("the tickets are public once the round is drawn; it is SEALED", code="not_drawn"),
+        Conflict("the operator sealed this ticket", code="ticket_sealed"),
+    )
+    @blueprint.response(200, AbsenceProofSchema)
+    def get(self, round_id: str, operator_id: str, ticket_id: str) -> dict[str, Any]:
+        """Prove that a ticket is not among those an operator sealed, from DRAWN on.
+
+        Sealed tickets stand in the order of their ids. ``before`` and ``after`` stand side by side, each with its
+        ``proof`` up to ``ticketsRoot``, so there is none between them. It may be had gzip-compressed
+        (`Accept-Encoding`).
+        """
+        with transaction() as session:
+            row = round_by_id(session, path_number(round_id))
+            manifest = sealed_manifest(session, row, operator_id)
+            if row.state not in DRAWN_STATES:
+                raise Conflict(
+                    f"the tickets are public once the round is drawn; it is {row.state.value}", code="not_drawn"
+                )
+            if not is_identifier(ticket_id):
+                raise NotFound("a ticket id is 1 to 64 of A-Z a-z 0-9 . _ : -")
+            tree = SealedTree(session, row.id, operator_id)
+            place = tree.find(ticket_id)
+            if place.present:
+                raise Conflict("the operator sealed this ticket", code="ticket_sealed")
+            before = tree.leaf(place.row - 1) if place.row else None
+            after = tree.leaf(place.row) if place.row < (manifest.counted or 0) else None
+        return {
+            "roundId": row.id,
+            "operatorId": operator_id,
+            "ticketId": ticket_id,
+            "before": _neighbour(before),
+            "after": _neighbour(after),
+            "treeSize": manifest.counted,
+            "ticketsRoot": manifest.counted_root,
+            "fullManifestHash": row.full_manifest_hash,
+        }
+
+
+def _neighbour(leaf: Leaf | None) -> dict[str, Any] | None:
+    if leaf is None:
+        return None
+    return {"line": leaf.line.decode(), "leafIndex": leaf.row, "proof": [node.hex() for node in leaf.proof]}

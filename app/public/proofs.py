@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 from flask.views import MethodView
 
 from app.documentation.declared import refuses
@@ -13,17 +13,20 @@ from app.read_cache import cached
 from app.resources.proof_shapes import ProofSchema
 from app.resources.proofs import proof, sealed_manifest
 from models.draws import Draw
+from models.expiries import reserve_credits
 from models.participation import participations
 from models.rounds import round_by_id
+from models.sealed_tickets import sealed_batches
 from models.session import transaction
-from models.tickets import stream_tickets
 from protocol.errors import Conflict, NotFound
 from protocol.lifecycle import DRAWN_STATES
 from protocol.tickets import ticket_line
 
 blueprint = Blueprint("public_proofs", __name__, url_prefix="/api/public/rounds", description="Proofs")
 
-_CHUNK_LINES = 2_000
+_LINES_AT_ONCE = 2_000
+_LEVEL = 1
+"""Of compression. A third larger than at the usual 6, and made in a fraction of the time."""
 _FOREVER = "public, max-age=31536000, immutable"
 _TWO_LINES = "".join(
     ticket_line(7, "op_5c1f8a90d2b34e76", *ticket).decode() + "\n"
@@ -44,7 +47,8 @@ class Proof(MethodView):
         """Every input and hash of a round, as far as it is public by now."""
         with transaction() as session:
             row = round_by_id(session, path_number(round_id))
-            return proof(row, session.get(Draw, row.id), participations(session, row.id))
+            draw, everybody = session.get(Draw, row.id), participations(session, row.id)
+            return proof(row, draw, everybody, reserve_credits(session, row.id))
 
 
 @blueprint.route("/<round_id>/tickets/<operator_id>")
@@ -66,6 +70,10 @@ class SealedTickets(MethodView):
                 "description": "Sealed tickets never change.",
                 "schema": {"type": "string", "const": _FOREVER},
             },
+            "ETag": {
+                "description": "The root of the tickets. Sent back in `If-None-Match`, it is answered 304.",
+                "schema": {"type": "string"},
+            },
         },
     )
     def get(self, round_id: str, operator_id: str) -> Response:
@@ -75,32 +83,33 @@ class SealedTickets(MethodView):
         """
         with transaction() as session:
             row = round_by_id(session, path_number(round_id))
-            sealed_manifest(session, row, operator_id)
+            manifest = sealed_manifest(session, row, operator_id)
             if row.state not in DRAWN_STATES:
                 raise Conflict(
                     f"the tickets are public once the round is drawn; it is {row.state.value}",
                     code="not_drawn",
                 )
-        headers = {"Content-Encoding": "gzip", "Cache-Control": _FOREVER}
-        body = _compressed(_lines(row.id, operator_id))
-        return Response(body, content_type="application/x-ndjson", headers=headers)
+        answer = Response(content_type="application/x-ndjson", headers={"Cache-Control": _FOREVER})
+        # The lines are what their root says. Weak: how they are compressed may change.
+        answer.set_etag(str(manifest.counted_root), weak=True)
+        if request.if_none_match.contains_weak(str(manifest.counted_root)):
+            answer.status_code = 304
+            return answer
+        answer.headers["Content-Encoding"] = "gzip"
+        if request.method == "GET":
+            answer.response = _compressed(_lines(row.id, operator_id))
+        return answer
 
 
 def _lines(round_id: int, operator_id: str) -> Iterator[bytes]:
-    # A session of its own: the answer is still being sent when the request's transaction is over.
-    with transaction() as session:
-        chunk: list[bytes] = []
-        for ticket in stream_tickets(session, round_id, operator_id):
-            chunk.append(ticket_line(round_id, operator_id, *ticket))
-            if len(chunk) == _CHUNK_LINES:
-                yield b"\n".join(chunk) + b"\n"
-                chunk = []
-        if chunk:
-            yield b"\n".join(chunk) + b"\n"
+    for batch in sealed_batches(round_id, operator_id):
+        for start in range(0, len(batch), _LINES_AT_ONCE):
+            lines = [ticket_line(round_id, operator_id, *ticket) for ticket in batch[start : start + _LINES_AT_ONCE]]
+            yield b"\n".join(lines) + b"\n"
 
 
 def _compressed(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    deflater = zlib.compressobj(level=6, wbits=16 + zlib.MAX_WBITS)
+    deflater = zlib.compressobj(level=_LEVEL, wbits=16 + zlib.MAX_WBITS)
     for chunk in chunks:
         if packed := deflater.compress(chunk):
             yield packed

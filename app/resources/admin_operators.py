@@ -5,7 +5,7 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
-from app.fields import Micro, Shown, Whole, identifier
+from app.fields import Shown, SignedMicro, Whole, identifier
 from app.resources.operators import OwnProfileSchema, own_profile
 from models.credentials import OperatorApiKey
 from models.operators import Operator
@@ -13,9 +13,9 @@ from protocol.timestamps import format_timestamp
 
 
 class AdminOperatorSchema(OwnProfileSchema):
-    """An operator with its balance (micro-USDC) and what it failed to do."""
+    """An operator with its balance (micro-USDC; below zero when it owes expired prizes) and what it failed to do."""
 
-    balanceUsdc = Micro(required=True)
+    balanceUsdc = SignedMicro(required=True)
     heartbeatsMissed = Whole(required=True)
     noncesWithheld = Whole(required=True)
 

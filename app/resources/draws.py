@@ -134,7 +134,7 @@ def winner(row: WinningTicket) -> dict[str, Any]:
         "operatorId": row.operator_id,
         "ticketId": row.ticket_id,
         "prizeAmount": str(row.prize_usdc),
-        "claimed": row.claimed_at is not None,
+        "claimed": row.claimed_in_time,
     }
 
 

@@ -88,6 +88,13 @@ LedgerSchema: type[Schema] = Schema.from_dict(
 LedgerSchema.__doc__ = "The terms of the settlement, micro-USDC (``k`` is a number of tickets)."
 
 
+class ReserveCreditSchema(Schema):
+    """What expired prizes of an earlier round brought into the reserve (micro-USDC)."""
+
+    roundId = Whole(lowest=1, required=True)
+    amount = Micro(required=True)
+
+
 class ProofSchema(Schema):
     """A proof bundle. What is not known yet is null."""
 
@@ -112,6 +119,7 @@ class ProofSchema(Schema):
     numbers = AsIs(NumbersSchema, required=True, allow_none=True)
     winnerCounts = fields.List(Whole(), required=True, allow_none=True, validate=Length(equal=6))
     winnersRoot = hex_hash(required=True, allow_none=True)
+    reserveCredits = fields.List(AsIs(ReserveCreditSchema), required=True, allow_none=True)
     ledger = AsIs(LedgerSchema, required=True, allow_none=True)
     settlementHash = hex_hash(required=True, allow_none=True)
     failureReason = fields.String(required=True, allow_none=True)

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from models.draws import Draw
 from models.encryption import decrypt
+from models.expiries import ReserveCredit
 from models.participation import MANIFEST_MISMATCH, Manifest, Participation
 from models.rounds import Round
 from protocol.bundle import VERSION
@@ -21,7 +22,12 @@ from protocol.seed import HONEST_LIMITS
 from protocol.timestamps import format_timestamp
 
 
-def proof(row: Round, draw: Draw | None, everybody: Sequence[tuple[Participation, Manifest | None]]) -> dict[str, Any]:
+def proof(
+    row: Round,
+    draw: Draw | None,
+    everybody: Sequence[tuple[Participation, Manifest | None]],
+    credited: Sequence[ReserveCredit],
+) -> dict[str, Any]:
     """The bundle of a round as far as it is public by now."""
     drawn = draw if row.state in DRAWN_STATES else None
     beacon = row.anchored_beacon
@@ -51,6 +57,7 @@ def proof(row: Round, draw: Draw | None, everybody: Sequence[tuple[Participation
         "numbers": drawn.numbers.as_hashed() if drawn else None,
         "winnerCounts": drawn.winner_counts if drawn else None,
         "winnersRoot": drawn.winners_root if drawn else None,
+        "reserveCredits": _credits(credited) if drawn else None,
         "ledger": drawn.terms if drawn else None,
         "settlementHash": row.settlement_hash,
         "failureReason": row.failure_reason,
@@ -83,6 +90,10 @@ def _manifest(manifest: Manifest | None) -> dict[str, Any]:
         "ticketsRoot": manifest.counted_root,
         "nonceCommit": manifest.nonce_commit,
     }
+
+
+def _credits(credited: Sequence[ReserveCredit]) -> list[dict[str, Any]]:
+    return [{"roundId": credit.round_id, "amount": str(credit.amount)} for credit in credited]
 
 
 def _seed(row: Round, drawn: Draw | None, everybody: Sequence[tuple[Participation, Manifest | None]]) -> dict[str, Any]:

@@ -5,17 +5,10 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
-from app.fields import Shown, Whole, described
+from app.fields import Shown, SignedMicro, Whole
 from models.audit import AuditEntry
 from models.ledger import Account, Entry, Posting
 from protocol.timestamps import format_timestamp
-
-
-class SignedMicro(fields.String):
-    """micro-USDC that may be negative, as a decimal string."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**described(kwargs, pattern="^(0|-?[1-9][0-9]*)$"))
 
 
 class EntrySchema(Schema):
@@ -45,7 +38,8 @@ class PostingListSchema(Schema):
 
 
 class AccountSchema(Schema):
-    """An account and what is on it (micro-USDC). Only ``external``, the world outside, is ever below zero."""
+    """An account and what is on it (micro-USDC). Below zero are only ``external``, the world
+    outside, and operators that owe expired prizes."""
 
     account = fields.String(required=True)
     balanceUsdc = SignedMicro(required=True)

@@ -87,6 +87,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "POST /api/admin/queues/<name>/resume": {"reason": "A drill"},
     "POST /api/admin/rounds": A_ROUND,
     "POST /api/admin/rounds/<round_id>/fail": {"reason": "A drill"},
+    "POST /api/admin/rounds/<round_id>/retabulate": {"reason": "A drill"},
 }
 """A body that each endpoint with one takes, if they are sent in this order."""
 
@@ -132,7 +133,8 @@ class Endpoint:
 
     def path(self, **ids: str) -> str:
         """Its path with these ids, and ids that exist where none are given; quoting them is the caller's part."""
-        return PARAMETER.sub(lambda match: ids.get(match[1]) or IDS[match[1]], self.rule)
+        known = IDS | UNSOLD if self.rule.endswith("/absence") else IDS
+        return PARAMETER.sub(lambda match: ids.get(match[1]) or known[match[1]], self.rule)
 
 
 IDS: dict[str, str] = {
@@ -146,6 +148,8 @@ IDS: dict[str, str] = {
     "name": "deliveries",
 }
 """An id of each kind that exists in ``a_small_world``."""
+UNSOLD = {"ticket_id": "t-1x"}
+"""An id of a ticket that nobody sold."""
 
 
 def endpoints(application: Flask) -> Iterator[Endpoint]:

@@ -79,6 +79,7 @@ MAY: dict[tuple[str, str], Door] = {
     ("GET", "/api/public/rounds/<round_id>/proof"): ANYBODY,
     ("GET", "/api/public/rounds/<round_id>/tickets/<operator_id>"): ANYBODY,
     ("GET", "/api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/proof"): ANYBODY,
+    ("GET", "/api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/absence"): ANYBODY,
     ("GET", "/api/public/draw/<any_id>"): ANYBODY,
     ("GET", "/api/public/draw/<any_id>/winners"): ANYBODY,
     ("GET", "/api/public/sub-prizes/<any_id>"): ANYBODY,
@@ -133,6 +134,7 @@ MAY: dict[tuple[str, str], Door] = {
     ("POST", "/api/admin/rounds"): admin(ONCALL),
     ("GET", "/api/admin/rounds/<round_id>"): admin(ONCALL),
     ("POST", "/api/admin/rounds/<round_id>/fail"): admin(ONCALL),
+    ("POST", "/api/admin/rounds/<round_id>/retabulate"): admin(ONCALL),
 }
 
 GUARDED = {way: door for way, door in MAY.items() if door.kind in ("operator", "admin", APPLICANT.kind)}

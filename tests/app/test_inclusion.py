@@ -1,11 +1,19 @@
-"""Showing that one ticket is part of what was sealed."""
+"""Showing that one ticket is part of what was sealed, or that it is not."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
+from typing import Any
 
 import pytest
+from flask import Response
+from flask.testing import FlaskClient
+from sqlalchemy import text
 
+from models.session import transaction
+from protocol.absence import Neighbour, verify_absence
 from protocol.lifecycle import State
 from protocol.merkle import CHUNK, leaf_hash, verify_inclusion
 from protocol.tickets import ticket_line
@@ -76,3 +84,141 @@ def test_there_is_a_proof_only_of_what_was_sealed(anybody: Caller) -> None:
     ]:
         assert_error(anybody.get(path_of(round_id, operator_id, ticket_id)), 404, "not_found")
     assert_error(anybody.get(path_of(99, "op_a", "t-0")), 404, "not_found")
+
+
+def absence_of(round_id: int, operator_id: str, ticket_id: str) -> str:
+    return path_of(round_id, operator_id, ticket_id).removesuffix("proof") + "absence"
+
+
+def neighbour(shown: dict[str, Any] | None) -> Neighbour | None:
+    if shown is None:
+        return None
+    return Neighbour(shown["line"].encode(), shown["leafIndex"], [bytes.fromhex(node) for node in shown["proof"]])
+
+
+@pytest.mark.usefixtures("house")
+def test_a_stranger_checks_that_a_ticket_is_not_there(anybody: Caller) -> None:
+    operators = some_operators(2)
+    round_id = a_round(operators)
+    submit(round_id, "op_a", some_tickets(SEALED))
+    for operator_id in operators:
+        manifest(round_id, operator_id)
+    take_to(round_id, State.DRAWN)
+    bundle = anybody.get(f"/api/public/rounds/{round_id}/proof").get_json()
+    ids = sorted(ticket[0] for ticket in some_tickets(SEALED))
+    first_of_second_chunk = ids[CHUNK]
+    between = [ids[CHUNK - 1] + ".", first_of_second_chunk + "."]
+    for ticket_id in ["A", "t-", *between, "t-1000.", "t-99999", "zz", "." * 64]:
+        shown = anybody.get(absence_of(round_id, "op_a", ticket_id)).get_json()
+        root = bytes.fromhex(bundle["manifests"][0]["ticketsRoot"])
+        pair = neighbour(shown["before"]), neighbour(shown["after"])
+        assert verify_absence(round_id, "op_a", ticket_id, *pair, SEALED, root), ticket_id
+        assert (shown["ticketsRoot"], shown["treeSize"]) == (root.hex(), SEALED)
+    shown = anybody.get(absence_of(round_id, "op_b", "t-0")).get_json()
+    assert (shown["before"], shown["after"], shown["treeSize"]) == (None, None, 0)
+    assert verify_absence(round_id, "op_b", "t-0", None, None, 0, bytes.fromhex(shown["ticketsRoot"]))
+
+
+@pytest.mark.usefixtures("house")
+def test_absence_is_shown_once_tickets_are_public_and_only_of_what_is_absent(anybody: Caller) -> None:
+    operators = some_operators(1)
+    round_id = a_round(operators)
+    take_part(round_id, operators)
+    assert_error(anybody.get(absence_of(round_id, "op_a", "x")), 409, "not_drawn")
+    take_to(round_id, State.ESCROWED)
+    # The neighbours would tell two tickets, and players' numbers are nobody's business before the draw.
+    assert_error(anybody.get(absence_of(round_id, "op_a", "x")), 409, "not_drawn")
+    assert_error(anybody.get(absence_of(round_id, "op_a", "t-0")), 409, "not_drawn")
+    take_to(round_id, State.DRAWN)
+    assert_error(anybody.get(absence_of(round_id, "op_a", "t-0")), 409, "ticket_sealed")
+    for operator_id, ticket_id in [("op_a", "t 0"), ("op_a", "t" * 65), ("op_nobody", "x")]:
+        assert_error(anybody.get(absence_of(round_id, operator_id, ticket_id)), 404, "not_found")
+    assert_error(anybody.get(absence_of(99, "op_a", "x")), 404, "not_found")
+
+
+@pytest.mark.usefixtures("house")
+def test_proofs_are_packed_for_those_who_can_unpack_them(anybody: Caller) -> None:
+    operators = some_operators(1)
+    round_id = a_round(operators)
+    take_part(round_id, operators, 300)
+    take_to(round_id, State.DRAWN)
+    somebody = Caller(FlaskClient(anybody.client.application, Response), {})  # One who unpacks by hand.
+    for path in (path_of(round_id, "op_a", "t-0"), absence_of(round_id, "op_a", "t-0.")):
+        plain = somebody.get(path)
+        for _ in range(2):  # The second comes from memory.
+            packed = somebody.get(path, headers={"Accept-Encoding": "br, gzip"})
+            assert packed.headers["Content-Encoding"] == "gzip"
+            assert packed.headers["ETag"] == f"W/{plain.headers['ETag']}"
+            assert packed.headers["Content-Length"] == str(len(packed.data))
+            assert gzip.decompress(packed.data) == plain.data
+            assert len(packed.data) < len(plain.data)
+        assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding"
+        assert "Content-Encoding" not in plain.headers
+        assert somebody.get(path, headers={"Accept-Encoding": "gzip;q=0"}).data == plain.data
+        known = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["ETag"]}
+        assert somebody.get(path, headers=known).status_code == 304
+    refused = somebody.get(path_of(round_id, "op_a", "nothing"), headers={"Accept-Encoding": "gzip"})
+    assert refused.get_json()["code"] == "not_found"
+
+
+@pytest.mark.usefixtures("house")
+def test_the_sealed_tickets_are_exactly_the_lines_under_the_root(anybody: Caller) -> None:
+    operators = some_operators(1)
+    round_id = a_round(operators)
+    take_part(round_id, operators, SEALED)
+    take_to(round_id, State.DRAWN)
+    path = f"/api/public/rounds/{round_id}/tickets/op_a"
+    answer = anybody.get(path)
+    lines = [ticket_line(round_id, "op_a", *ticket) for ticket in sorted(some_tickets(SEALED, 0))]
+    assert gzip.decompress(answer.data) == b"".join(line + b"\n" for line in lines)
+    assert "Content-Length" not in answer.headers
+    root = anybody.get(f"/api/public/rounds/{round_id}/proof").get_json()["manifests"][0]["ticketsRoot"]
+    assert answer.headers["ETag"] == f'W/"{root}"'
+    again = anybody.get(path, headers={"If-None-Match": answer.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
+    asked = anybody.client.head(path)
+    assert (asked.status_code, asked.data, asked.headers["ETag"]) == (200, b"", answer.headers["ETag"])
+
+
+@pytest.mark.usefixtures("house")
+def test_who_hangs_up_or_reads_slowly_holds_no_connection_to_the_database() -> None:
+    from models.sealed_tickets import sealed_batches
+    from models.session import engine
+
+    operators = some_operators(1)
+    round_id = a_round(operators)
+    take_part(round_id, operators)
+    take_to(round_id, State.DRAWN)
+    batches = sealed_batches(round_id, "op_a")
+    assert len(next(batches)) == 30
+    assert engine().pool.checkedout() == 0  # type: ignore[attr-defined]
+    batches.close()  # type: ignore[attr-defined]
+    assert engine().pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+def an_old_round(round_id: int) -> None:
+    """Make a round one that was sealed before there were archives."""
+    with transaction() as session:
+        session.execute(text("ALTER TABLE ticket_archives DISABLE TRIGGER USER"))
+        session.execute(text(f"DELETE FROM ticket_archives WHERE round_id = {round_id}"))
+        session.execute(text("ALTER TABLE ticket_archives ENABLE TRIGGER USER"))
+
+
+@pytest.mark.usefixtures("house")
+def test_a_round_from_before_there_were_archives_gives_the_same_answers(anybody: Caller) -> None:
+    operators = some_operators(1)
+    round_id = a_round(operators)
+    take_part(round_id, operators, SEALED)
+    take_to(round_id, State.DRAWN)
+    paths = [path_of(round_id, "op_a", f"t-{place}") for place in (0, 7, SEALED - 1)]
+    paths += [absence_of(round_id, "op_a", ticket_id) for ticket_id in ("A", "t-5.", "zz")]
+    paths += [f"/api/public/rounds/{round_id}/tickets/op_a"]
+    before = [(path, hashlib.sha256(content(anybody, path)).hexdigest()) for path in paths]
+    an_old_round(round_id)
+    assert before == [(path, hashlib.sha256(content(anybody, path)).hexdigest()) for path in paths]
+
+
+def content(caller: Caller, path: str) -> bytes:
+    answer = caller.get(path)
+    assert answer.status_code == 200
+    return gzip.decompress(answer.data) if answer.headers.get("Content-Encoding") == "gzip" else answer.data

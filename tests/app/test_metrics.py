@@ -60,3 +60,16 @@ def test_a_monitor_sees_what_waits_what_failed_and_what_is_held_up(
     found = figures(anybody)
     assert (found["queue_depth/deliveries"], found["queue_oldest_due_seconds/deliveries"]) == (0, 0)
     assert (found["deliveries_failed"], found["queue_paused/deliveries"], found["queue_paused/rounds"]) == (2, 1, 0)
+
+
+def test_a_monitor_sees_a_round_whose_tabulations_disagree(anybody: Caller) -> None:
+    operators = some_operators(2)
+    round_id = a_round(operators)
+    take_part(round_id, operators)
+    take_to(round_id, State.DRAWN)
+    assert figures(anybody)["rounds_disagreeing"] == 0
+    with transaction() as session:
+        session.execute(
+            text("UPDATE round_pieces SET result = result || '{\"agrees\": false}' WHERE operator_id = 'op_a'")
+        )
+    assert figures(anybody)["rounds_disagreeing"] == 1

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from protocol.lifecycle import State
-from tasks.rounds import advance_round
+from tasks.rounds import advance_once, advance_round
 from tests.app.conftest import Caller
 from tests.app.ops import Shell
-from tests.factories import a_round, rows, some_operators, take_part, take_to, the_round
+from tests.factories import (
+    GENEROUS,
+    a_round,
+    do_pieces,
+    manifest,
+    move_clock_to,
+    rows,
+    some_operators,
+    some_tickets,
+    submit,
+    take_part,
+    take_to,
+    the_round,
+    work,
+)
+from tests.tampering import tampered
 
 OPEN = ("rounds", "open", "--seal-at", "1h", "--sealing-deadline", "2h", "--escrow-deadline", "3h", "--draw", "4h")
 
@@ -57,3 +74,71 @@ def test_a_round_is_failed_by_a_worker_on_request(shell: Shell) -> None:
     assert "cannot be failed any more" in shell.refused(*command, "--yes")
     assert "no such round" in shell.refused("rounds", "fail", "7", "--reason", "x", "--yes")
     assert "no such round" in shell.refused("rounds", "show", "7")
+
+
+@pytest.fixture
+def disagreeing(generous: None) -> int:
+    """A drawn round in which a ticket and a win of op_b are not what was sealed."""
+    operators = some_operators(2)
+    round_id = a_round(operators)
+    for seed, operator_id in enumerate(operators):
+        submit(round_id, operator_id, some_tickets(40, seed, GENEROUS.number_ranges))
+        manifest(round_id, operator_id)
+    take_to(round_id, State.ESCROWED)
+    move_clock_to(round_id, "scheduled_draw_time")
+    while the_round(round_id).state is not State.DRAWN:
+        if not advance_once(round_id):
+            do_pieces(round_id)
+    tampered(
+        "INSERT INTO winners (round_id, tier, operator_id, ticket_id) VALUES (1, 0, 'op_b', 'zzz')",
+        "UPDATE tickets_r1 SET is_quick_pick = NOT is_quick_pick WHERE operator_id = 'op_b' AND ticket_id = 't-7'",
+    )
+    return round_id
+
+
+def test_who_disagrees_about_which_tickets_is_shown(shell: Shell, disagreeing: int) -> None:
+    assert "under way, 0 of 2 operators done" in shell.run("rounds", "show", "1").stdout
+    do_pieces(disagreeing)
+    screen = shell.run("rounds", "show", "1").stdout
+    assert "DISAGREE: the round is not settled" in screen
+    for said in ("rows not as archived", "winners differ", "zzz, tier 0: database", "t-7: archive", "on record"):
+        assert said in screen
+    found = shell.json("rounds", "show", "1")["secondTabulation"]
+    assert (found["verdict"], found["drawnCounts"]) == ("disagree", found["foundCounts"])
+    assert [one["verdict"] for one in found["operators"]] == ["agree", "disagree"]
+    wrong = found["operators"][1]
+    assert wrong["storedWins"] == wrong["foundWins"] + 1
+    assert wrong["faults"] == ["rows_not_as_archived", "winners_differ"]
+    assert {"ticketId": "zzz", "tier": 0, "onlyIn": "database"} in wrong["differences"]
+
+
+def test_a_mended_round_is_tabulated_again_on_request_and_goes_on(shell: Shell, disagreeing: int) -> None:
+    command = ("rounds", "retabulate", "1", "--reason", "restored", "--as", "nina")
+    assert "being tabulated" in shell.refused(*command, "--yes")
+    work(disagreeing)
+    assert "--yes" in shell.refused(*command, ends=2)
+    tampered(
+        "DELETE FROM winners WHERE ticket_id = 'zzz'",
+        "UPDATE tickets_r1 SET is_quick_pick = NOT is_quick_pick WHERE operator_id = 'op_b' AND ticket_id = 't-7'",
+    )
+    assert "will be tabulated again" in shell.run(*command, "--yes").stdout
+    assert rows("SELECT actor, reason, details FROM audit_log WHERE action = 'round.retabulate'") == [
+        ("nina (command line)", "restored", {"faults": {"op_b": ["rows_not_as_archived", "winners_differ"]}})
+    ]
+    work(disagreeing)
+    assert shell.json("rounds", "show", "1")["secondTabulation"]["verdict"] == "agree"
+    assert "the tabulations agree" in shell.refused(*command, "--yes")
+    take_to(disagreeing, State.CLOSED)
+    assert "CLOSED has nothing to tabulate" in shell.refused(*command, "--yes")
+
+
+def test_only_sums_that_differ_are_shown_as_sums(shell: Shell, disagreeing: int) -> None:
+    tampered(
+        "DELETE FROM winners WHERE ticket_id = 'zzz'",
+        "UPDATE tickets_r1 SET is_quick_pick = NOT is_quick_pick WHERE operator_id = 'op_b' AND ticket_id = 't-7'",
+        "UPDATE draws SET winner_counts = '[9, 9, 9, 9, 9, 9]'",
+    )
+    work(disagreeing)
+    screen = shell.run("rounds", "show", "1").stdout
+    assert "9, 9, 9, 9, 9, 9 drawn" in screen
+    assert "it is the sums that do not" in screen

@@ -22,13 +22,14 @@ from tests.factories import a_round, an_operator, manifest, move_clock_to, take_
 STATEMENTS = {
     "GET /health": 0,
     "GET /health/ready": 2,
-    "GET /metrics": 17,
+    "GET /metrics": 18,
     "GET /api/public/rounds": 2,
     "GET /api/public/rounds/<round_id>": 3,
     "GET /api/public/rounds/<round_id>/events": 2,
-    "GET /api/public/rounds/<round_id>/proof": 3,
-    "GET /api/public/rounds/<round_id>/tickets/<operator_id>": 3,
-    "GET /api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/proof": 4,
+    "GET /api/public/rounds/<round_id>/proof": 4,
+    "GET /api/public/rounds/<round_id>/tickets/<operator_id>": 8,
+    "GET /api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/proof": 6,
+    "GET /api/public/rounds/<round_id>/tickets/<operator_id>/<ticket_id>/absence": 6,
     "GET /api/public/draw/<any_id>": 1,
     "GET /api/public/draw/<any_id>/winners": 2,
     "GET /api/public/sub-prizes/<any_id>": 3,
@@ -55,7 +56,7 @@ STATEMENTS = {
     "GET /api/admin/ledger": 3,
     "GET /api/admin/ledger/accounts": 2,
     "GET /api/admin/audit": 2,
-    "GET /api/admin/rounds/<round_id>": 6,
+    "GET /api/admin/rounds/<round_id>": 7,
     "POST /api/operator/check-tickets": 5,
 }
 WRITES = set(BODIES) | WITHOUT_BODY

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from marshmallow import ValidationError
 
 from tests.app.conftest import Caller, assert_error
 from tests.factories import a_round, an_operator, manifest, move_clock_to, rows
@@ -63,22 +58,6 @@ def test_a_batch_is_accepted_and_again_without_effect(caller: Caller) -> None:
     assert rows("SELECT ticket_count FROM participations") == [(30,)]
 
 
-def test_a_compressed_batch_is_inflated(caller: Caller) -> None:
-    body = gzip.compress(json.dumps(a_batch(a_ticket())).encode())
-    headers = {"Content-Encoding": "gzip"}
-    assert caller.post(PATH, data=body, content_type="application/json", headers=headers).status_code == 200
-    for broken in (body[:-5], body + b"x", b"not gzip"):
-        answer = caller.post(PATH, data=broken, content_type="application/json", headers=headers)
-        assert_error(answer, 400, "bad_request")
-    assert_error(caller.post(PATH, data=body, content_type="application/json", headers={"Content-Encoding": "br"}), 415)
-
-
-def test_a_bomb_is_not_inflated(caller: Caller) -> None:
-    bomb = gzip.compress(b" " * (20 * 1024 * 1024))
-    answer = caller.post(PATH, data=bomb, content_type="application/json", headers={"Content-Encoding": "gzip"})
-    assert_error(answer, 413, "too_large")
-
-
 def test_changed_content_is_a_conflict_that_names_the_tickets(caller: Caller) -> None:
     caller.post(PATH, a_batch(a_ticket(0), a_ticket(1)))
     body = assert_error(caller.post(PATH, a_batch(a_ticket(2), a_ticket(1, bonus5=6))), 409, "ticket_conflict")
@@ -104,7 +83,7 @@ def test_every_fault_is_named_by_place_id_and_field_and_nothing_is_stored(caller
 def test_at_most_a_hundred_faults_are_named(caller: Caller) -> None:
     body = assert_error(caller.post(PATH, a_batch(*(a_ticket(n, bonus1=0) for n in range(150)))), 422)
     assert len(body["details"]["faults"]) == 100
-    assert "150" in body["error"]
+    assert "more than 100" in body["error"]
 
 
 def test_an_id_twice_in_a_batch_is_a_fault(caller: Caller) -> None:
@@ -137,48 +116,3 @@ def test_nothing_is_added_to_a_manifest_or_after_sales(caller: Caller) -> None:
     second = a_round([caller.id])
     move_clock_to(second, "seal_at")
     assert_error(caller.post(PATH, a_batch(a_ticket(), round_id=second)), 409, "sales_ended")
-
-
-NUMBERS = st.one_of(
-    st.integers(-2, 3),
-    st.integers(95, 105),
-    st.integers(),
-    st.booleans(),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from([1.0, "1", None, [], {}, 2**53, 2**63, 2**64]),
-)
-IDS = st.one_of(
-    st.text(max_size=3), st.from_regex(r"[A-Za-z0-9._:-]{1,64}\Z"), st.sampled_from(["", "a\n", "é", "a" * 65, 1, None])
-)
-TICKETS = st.one_of(
-    st.fixed_dictionaries(
-        {"ticketId": IDS},
-        optional=dict.fromkeys(("jackpotNumber", "bonus1", "bonus2", "bonus3", "bonus4", "bonus5"), NUMBERS)
-        | {"isQuickPick": st.one_of(st.booleans(), NUMBERS), "extra": st.none()},
-    ),
-    st.builds(
-        lambda field, value: a_ticket() | {field: value},
-        st.sampled_from(sorted(a_ticket())),
-        st.one_of(NUMBERS, IDS, st.booleans()),
-    ),
-    st.just(a_ticket()),
-    NUMBERS,
-)
-
-
-@given(tickets=st.lists(TICKETS, min_size=1, max_size=3))
-def test_the_fast_path_takes_exactly_the_tickets_that_the_documented_schema_takes(tickets: list[Any]) -> None:
-    from app.resources.tickets import TicketBatchSchema, _decoder
-
-    body = json.dumps({"roundId": 1, "tickets": tickets})
-    try:
-        _decoder.decode(body)
-        fast = True
-    except msgspec.MsgspecError:
-        fast = False
-    try:
-        TicketBatchSchema().load(json.loads(body))
-        documented = True
-    except ValidationError:
-        documented = False
-    assert fast == documented

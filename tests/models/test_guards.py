@@ -203,6 +203,42 @@ def test_no_account_but_the_outside_world_is_overdrawn() -> None:
     assert "not_overdrawn" in refused(*post(("pool", -5), ("external", 5)))
 
 
+def test_an_operator_is_overdrawn_by_an_expiry_and_by_nothing_else() -> None:
+    assert "not_overdrawn" in refused(*post(("operator:op_a", -5), ("reserve", 5)))
+    expired, *entries = post(("operator:op_a", -5), ("reserve", 5))
+    execute(expired.replace("'deposit'", "'expiry'"), *entries)
+    assert rows("SELECT balance FROM ledger_accounts WHERE id = 'operator:op_a'") == [(-5,)]
+    renamed = [statement.replace("'hand'", "'second'") for statement in post(("operator:op_a", 3), ("external", -3))]
+    execute(*renamed)
+    assert rows("SELECT balance FROM ledger_accounts WHERE id = 'operator:op_a'") == [(-2,)]
+    taken = [statement.replace("'hand'", "'third'") for statement in post(("operator:op_a", -1), ("pool", 1))]
+    assert "not_overdrawn" in refused(*taken)
+    account, *rest = [s.replace("'hand'", "'4'") for s in post(("escrow:1", -1), ("reserve", 1))]
+    assert "not_overdrawn" in refused(account.replace("'deposit'", "'expiry'"), *rest)
+
+
+def test_what_expired_is_said_once_and_counted_into_one_draw() -> None:
+    operators = some_operators(1)
+    for _ in range(3):
+        a_round(operators)
+    execute("INSERT INTO expiries (round_id, expires_at) VALUES (1, now())")
+    assert "counted_after" in refused("UPDATE expiries SET counted_in = 2")
+    assert "whole" in refused("UPDATE expiries SET expired_at = now()")
+    assert "not_negative" in refused("UPDATE expiries SET expired_at = now(), prizes = 1, amount = -1")
+    execute("UPDATE expiries SET expired_at = now(), prizes = 1, amount = 5")
+    for statement in (
+        "UPDATE expiries SET amount = 6",
+        "UPDATE expiries SET expired_at = NULL, prizes = NULL, amount = NULL",
+        "UPDATE expiries SET round_id = 2",
+    ):
+        assert "expired already" in refused(statement)
+    assert "counted_after" in refused("UPDATE expiries SET counted_in = 1")
+    execute("UPDATE expiries SET counted_in = 2")
+    assert "expired already" in refused("UPDATE expiries SET counted_in = 3")
+    for statement in ("DELETE FROM expiries", "TRUNCATE expiries"):
+        assert "never deleted" in refused(statement)
+
+
 def test_a_balance_moves_by_postings_only() -> None:
     execute(*post(("external", -5), ("pool", 5)))
     for statement in (

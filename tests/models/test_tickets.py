@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from models.session import transaction
-from models.tickets import Ticket, add_tickets, most_shared, stream_tickets
+from models.tickets import Ticket, add_tickets, stream_tickets
 from protocol.errors import Conflict
-from tests.factories import a_round, some_operators, some_tickets, submit
+from tests.factories import a_round, move_clock_to, some_operators, some_tickets, submit
 
 pytestmark = pytest.mark.usefixtures("house")
 
@@ -40,6 +40,18 @@ def test_of_a_batch_that_is_partly_known_the_rest_is_added() -> None:
     assert sorted(recorded(round_id)) == sorted(batch)
 
 
+def test_a_large_batch_that_is_partly_known_is_compared_to_its_last_ticket() -> None:
+    round_id = a_round(some_operators(1))
+    batch = some_tickets(12_001)
+    add(round_id, batch[3_000:11_000] + batch[-1:])
+    changed = [(ticket[0], 1, *ticket[2:]) for ticket in (batch[4_999], batch[5_000], batch[-1])]
+    with pytest.raises(Conflict) as conflict:
+        add(round_id, [ticket for ticket in batch if ticket[0] not in {one[0] for one in changed}] + changed)
+    assert conflict.value.details == {"ticketIds": ["t-4999", "t-5000", "t-12000"], "count": 3}
+    assert add(round_id, batch) == 4_000
+    assert sorted(recorded(round_id)) == sorted(batch)
+
+
 def test_a_changed_ticket_is_named_and_nothing_of_its_batch_is_stored() -> None:
     round_id = a_round(some_operators(1))
     batch = some_tickets(50)
@@ -48,6 +60,18 @@ def test_a_changed_ticket_is_named_and_nothing_of_its_batch_is_stored() -> None:
     with pytest.raises(Conflict) as conflict:
         add(round_id, [*batch[20:], changed])
     assert conflict.value.details == {"ticketIds": ["t-7"], "count": 1}
+    assert len(recorded(round_id)) == 20
+
+
+def test_a_batch_that_comes_to_the_guard_after_seal_at_is_a_conflict_as_any_late_one() -> None:
+    round_id = a_round(some_operators(1))
+    batch = some_tickets(50)
+    add(round_id, batch[:20])
+    move_clock_to(round_id, "seal_at")
+    for late in (batch[20:], batch):
+        with pytest.raises(Conflict) as conflict:
+            add(round_id, late)
+        assert conflict.value.code == "sales_ended"
     assert len(recorded(round_id)) == 20
 
 
@@ -89,13 +113,3 @@ def test_the_same_batch_from_many_threads_is_stored_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(attempt, range(16)))
     assert len(recorded(round_id)) == 200
-
-
-def test_the_most_tickets_that_share_a_number_are_counted_tier_by_tier() -> None:
-    round_id = a_round(some_operators(2))
-    add(round_id, [("t-1", 1, 1, 1, 1, 1, 1, True), ("t-2", 1, 1, 1, 1, 1, 2, True), ("t-3", 1, 2, 1, 1, 2, 3, True)])
-    add(round_id, [("t-1", 1, 1, 1, 2, 3, 4, True)], "op_b")
-    with transaction() as session:
-        assert most_shared(session, round_id, ["op_a"]) == [2, 3, 3, 2, 1]
-        assert most_shared(session, round_id, ["op_a", "op_b"]) == [3, 4, 3, 2, 1]
-        assert most_shared(session, round_id, []) == [0] * 5

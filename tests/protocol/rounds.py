@@ -62,11 +62,13 @@ def make_round(
     previous: Round | None = None,
     rules: Rules = SMALL,
     salt: int = 0,
+    expired: Mapping[int, int] | None = None,
 ) -> Round:
     """An honest round after `previous`, in a state from DRAWN on.
 
     `tickets` says how many each operator sealed, `excluded` who is not in the draw and why, `nonces` who
-    committed to a nonce, `withheld` who of these did not reveal it. The same arguments always make the same
+    committed to a nonce, `withheld` who of these did not reveal it, `expired` what expired of which earlier
+    round. The same arguments always make the same
     round.
     """
     dice = random.Random(f"{round_id}/{salt}")
@@ -107,6 +109,8 @@ def make_round(
     numbers = draw_numbers(draw_seed, rules.number_ranges)
     in_draw = {entry.operator_id: sold[entry.operator_id] for entry in effective}
     pool0, reserve0 = _carried(previous)
+    credited = expired or {}
+    reserve0 += sum(credited.values())
     wins = {operator_id: _wins(own, numbers) for operator_id, own in in_draw.items()}
     counts_by_operator = {operator_id: [len(tier) for tier in tiers] for operator_id, tiers in wins.items()}
     stakes = [Stake(operator_id, len(own)) for operator_id, own in in_draw.items()]
@@ -146,6 +150,7 @@ def make_round(
         "numbers": numbers.as_hashed(),
         "winnerCounts": counts,
         "winnersRoot": root,
+        "reserveCredits": [{"roundId": number, "amount": str(amount)} for number, amount in sorted(credited.items())],
         "ledger": settled.terms.as_hashed(),
         "settlementHash": settlement_hash(proof),
         "failureReason": None,
@@ -161,7 +166,7 @@ def make_failed_round(round_id: int, previous: Round | None = None) -> Round:
     bundle = make_round(round_id, previous=previous).bundle
     unreached = (
         "sealedAt", "fullManifestHash", "chainedAnchorHash", "effectiveManifestHash", "drawSeed", "numbers",
-        "winnerCounts", "winnersRoot", "ledger", "settlementHash",
+        "winnerCounts", "winnersRoot", "reserveCredits", "ledger", "settlementHash",
     )  # fmt: skip
     reason = "no manifests"
     bundle |= dict.fromkeys(unreached)
@@ -177,7 +182,8 @@ def make_failed_round(round_id: int, previous: Round | None = None) -> Round:
 
 def before_the_draw(drawn: Round, state: str) -> Round:
     """The same round's bundle as it was published in an earlier state (SEALED or ESCROWED)."""
-    hidden = ["drawSeed", "numbers", "winnerCounts", "winnersRoot", "ledger", "settlementHash", "roundHash"]
+    hidden = ["drawSeed", "numbers", "winnerCounts", "winnersRoot", "reserveCredits", "ledger"]
+    hidden += ["settlementHash", "roundHash"]
     if state == "SEALED":
         hidden.append("effectiveManifestHash")
     seed_so_far = drawn.bundle["seed"] | {"secret": None}

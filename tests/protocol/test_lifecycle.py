@@ -36,6 +36,7 @@ VIEW = RoundView(
     previous_finished=True,
     paid=3,
     unpaid=0,
+    unassessed=0,
     seed_fixed=True,
     unmatched=0,
     untabulated=0,
@@ -87,6 +88,7 @@ def test_nothing_leaves_a_closed_or_failed_round() -> None:
         ({"state": State.SEALED, "unpaid": 1}, Trigger.ESCROW_DEADLINE),
         ({"state": State.SEALED, "unpaid": 1, "paid": 0}, Trigger.NOBODY_PAID),
         ({"state": State.ESCROWED, "seed_fixed": False}, Trigger.SEED_FIXED),
+        ({"state": State.ESCROWED, "seed_fixed": False, "unassessed": 1}, None),
         ({"state": State.ESCROWED, "unmatched": 1}, None),
         ({"state": State.ESCROWED}, Trigger.MATCHING_COMPLETE),
         ({"state": State.DRAWN}, Trigger.TABULATIONS_AGREED),
@@ -111,12 +113,12 @@ def test_nothing_is_due_before_its_time_but_a_complete_escrow_and_an_abort() -> 
 
 @given(
     state=st.sampled_from(State),
-    counts=st.lists(st.integers(0, 3), min_size=7, max_size=7),
+    counts=st.lists(st.integers(0, 3), min_size=8, max_size=8),
     flags=st.lists(st.booleans(), min_size=4, max_size=4),
     hours=st.integers(0, 8),
 )
 def test_whatever_is_decided_is_in_the_table(state: State, counts: list[int], flags: list[bool], hours: int) -> None:
-    view = RoundView(state, AT, flags[0], *counts[:3], flags[1], *counts[3:5], flags[2], *counts[5:], flags[3])
+    view = RoundView(state, AT, flags[0], *counts[:3], flags[1], *counts[3:6], flags[2], *counts[6:], flags[3])
     due = decide(view, START + timedelta(hours=hours))
     assert due is None or (state, due) in TRANSITIONS
 

@@ -102,6 +102,37 @@ def test_it_walks_back_over_failed_rounds_to_the_last_settled_one(service: Servi
     assert proofs == [f"/api/public/rounds/{round_id}/proof" for round_id in (4, 3, 2)]
 
 
+def test_a_credit_is_checked_against_the_claims_page_by_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocol.verify_sources.CLAIMS_PAGE", 2)
+    one = next(made for made in (make_round(1, salt=salt) for salt in range(60)) if made.bundle["winnerCounts"][5] == 4)
+    amount = int(one.bundle["ledger"]["subPaid"])
+    two = make_round(2, previous=one, expired={1: amount})
+    service.publish(one, two)
+    counts = one.bundle["winnerCounts"][1:]
+
+    def page(offset: int, claimed: int = 0) -> Answer:
+        left = [max(0, min(2, count - offset)) for count in counts]
+        tiers = [
+            {"tier": tier, "winners": [{"claimed": place < claimed} for place in range(shown)]}
+            for tier, shown in enumerate(left, start=1)
+        ]
+        return (200, {}, json.dumps({"tiers": tiers}).encode())
+
+    def address(offset: int) -> str:
+        return f"/api/public/sub-prizes/1?limit=2&offset={offset}"
+
+    service.answers |= {address(offset): [page(offset)] for offset in range(0, max(counts) + 2, 2)}
+    code, lines, _ = _run(service.url, 2)
+    assert (code, lines[-2:]) == (0, ["✓ credit of round 1 to the reserve", "verified"])
+    assert address(4) in service.asked
+    service.answers[address(0)] = [page(0, claimed=1)]
+    code, lines, _ = _run(service.url, 2)
+    assert (code, lines[-1].startswith("not verified: credit of round 1: expected")) == (1, True)
+    service.answers[address(0)] = [(200, {}, b'{"tiers": "none"}')]
+    code, lines, _ = _run(service.url, 2)
+    assert (code, lines[-1]) == (1, "not verified: sub-prizes: not a list of five tiers")
+
+
 def test_an_earlier_round_that_was_changed_or_taken_away_is_found(service: Service) -> None:
     one = make_round(1)
     service.publish(one, make_round(2, previous=one))

@@ -78,7 +78,7 @@ def finished(
 
 
 def make_due() -> None:
-    execute("UPDATE chores SET due_at = now(), ring_at = now()")
+    execute("UPDATE chores SET due_at = now(), ring_at = now() WHERE id = :name", name=PURGE)
 
 
 def kept() -> set[UUID]:

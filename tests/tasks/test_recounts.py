@@ -1,0 +1,92 @@
+"""A recount that dies anywhere was never begun: the next one finds the same root and leaves the same archive."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+from sqlalchemy import event, select
+
+from models.archiving import Reading
+from models.session import engine, transaction
+from models.work import Kind, Piece
+from protocol.lifecycle import State
+from tasks.pieces import do_piece
+from tests.factories import a_round, rows, some_operators, take_part, take_to
+
+pytestmark = pytest.mark.usefixtures("house")
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing of ours catches it."""
+
+
+def kept() -> dict[str, list[tuple[Any, ...]]]:
+    """All that a recount leaves behind."""
+    return {
+        "manifests": rows("SELECT operator_id, counted, counted_root, agreed FROM manifests ORDER BY 1"),
+        "chunks": rows("SELECT operator_id, first_ticket_id, encode(root, 'hex') FROM ticket_chunks ORDER BY 1, 2"),
+        "archives": rows("SELECT operator_id, sha256, bytes, tickets, key FROM ticket_archives ORDER BY 1"),
+        "files": rows("SELECT key, bytes FROM archive_files ORDER BY 1"),
+        "pieces": rows("SELECT key, place, md5(content) FROM archive_pieces ORDER BY 1, 2"),
+    }
+
+
+def a_planned_recount() -> int:
+    operators = some_operators(1)
+    round_id = a_round(operators)
+    take_part(round_id, operators)
+    take_to(round_id, State.SEALING)
+    with transaction() as session:
+        return session.scalars(select(Piece.id).where(Piece.kind == Kind.RECOUNT.value)).one()
+
+
+def dies_at(piece_id: int, statement: int) -> bool:
+    """Do the piece in a process that ends when it sends so many statements; False when it sends fewer."""
+    sent = count(1)
+
+    def send(*_: object) -> None:
+        if next(sent) == statement:
+            raise Killed
+
+    event.listen(engine(), "before_cursor_execute", send)
+    try:
+        do_piece(piece_id)
+    except Killed:
+        return True
+    finally:
+        event.remove(engine(), "before_cursor_execute", send)
+    return False
+
+
+def test_killed_at_any_statement_it_is_done_once_by_the_next() -> None:
+    piece_id = a_planned_recount()
+    before, deaths = kept(), 0
+    while dies_at(piece_id, deaths + 1):
+        deaths += 1
+        assert kept() == before
+    assert deaths >= 7
+    done = kept()
+    assert [len(done[name]) for name in ("chunks", "archives", "files", "pieces")] == [1, 1, 1, 1]
+    assert not do_piece(piece_id)
+    assert kept() == done
+
+
+def test_killed_while_tickets_are_read_it_was_never_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    piece_id = a_planned_recount()
+    before = kept()
+    original = Reading.write
+    with monkeypatch.context() as patched:
+
+        def write(self: Reading, row: bytes) -> None:
+            if b"t-17\n" in row:
+                raise Killed
+            original(self, row)
+
+        patched.setattr(Reading, "write", write)
+        with pytest.raises(Killed):
+            do_piece(piece_id)
+    assert kept() == before
+    assert do_piece(piece_id)
+    assert len(kept()["archives"]) == 1

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import http.server
 import os
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ import redis
 
 from deploy.coordinator import Coordinator, coordinator
 from deploy.data_folder import throw_away
+from tests.chaos.counting import counting
 from tests.chaos.playing import Lottery, furnish, open_round
 from tests.chaos.test_faults import kill
 from tests.polling import until
@@ -31,23 +30,8 @@ def running(tmp_path: Path) -> Iterator[Coordinator]:
 @pytest.fixture
 def received() -> Iterator[tuple[str, Counter[str]]]:
     """The URL of a receiver, and how often each delivery reached it."""
-    counted: Counter[str] = Counter()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            counted[self.headers["X-Service-Delivery"]] += 1
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/hook", counted
-    server.shutdown()
-    server.server_close()
+    with counting() as found:
+        yield found
 
 
 def pending(lottery: Lottery) -> int:

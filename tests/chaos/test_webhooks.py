@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import http.server
 import os
 import random
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +13,7 @@ import redis
 
 from deploy.coordinator import Coordinator, coordinator
 from deploy.data_folder import throw_away
+from tests.chaos.counting import counting
 from tests.chaos.playing import Lottery, furnish
 from tests.chaos.test_faults import SEEDS, kill
 from tests.polling import until
@@ -38,27 +36,8 @@ def running(tmp_path: Path) -> Iterator[Coordinator]:
 @pytest.fixture
 def received() -> Iterator[tuple[str, Counter[str]]]:
     """The URL of a receiver that takes its time, and how often each delivery reached it."""
-    counted: Counter[str] = Counter()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            counted[self.headers["webhook-id"]] += 1
-            time.sleep(ANSWER_SECONDS)
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-            pass
-
-    class Server(http.server.ThreadingHTTPServer):
-        request_queue_size = 1_024
-
-    server = Server(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/hook", counted
-    server.shutdown()
-    server.server_close()
+    with counting(ANSWER_SECONDS) as found:
+        yield found
 
 
 def announce(lottery: Lottery, url: str) -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from itertools import count
-from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
-from models.session import engine, transaction
+from models.session import transaction
 from models.tickets import Ticket
 from protocol.lifecycle import State
 from protocol.settlement import Stake, available_for_prizes, worst_case
 from tasks.pieces import do_piece
 from tasks.rounds import advance_round
+from tests.dying import deaths
 from tests.factories import (
     GENEROUS,
     PRICE,
@@ -147,30 +146,9 @@ def test_a_damaged_archive_is_found_before_the_draw_while_the_round_can_still_be
     assert rows("SELECT 1 FROM round_pieces WHERE due_at IS NOT NULL") == []
 
 
-class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
-
-
 def test_killed_at_any_statement_it_is_done_once_by_the_next() -> None:
     round_id = sealed_with({name: some_tickets(5) for name in some_operators(2)})
     [(piece_id,)] = rows("SELECT id FROM round_pieces WHERE kind = 'liability'")
-    deaths, killed = 0, True
-    while killed:
-        sent = count(1)
-
-        def send(*_: object, sent: Any = sent, last: int = deaths + 1) -> None:
-            if next(sent) == last:
-                raise Killed
-
-        event.listen(engine(), "before_cursor_execute", send)
-        try:
-            do_piece(piece_id)
-            killed = False
-        except Killed:
-            deaths += 1
-            assert the_round(round_id).worst_case_usdc is None
-        finally:
-            event.remove(engine(), "before_cursor_execute", send)
-    assert deaths >= 6
+    assert deaths(lambda: do_piece(piece_id), lambda: the_round(round_id).worst_case_usdc is None) >= 6
     assert the_round(round_id).worst_case_usdc
     assert not do_piece(piece_id)

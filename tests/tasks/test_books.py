@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from models.ledger import EXTERNAL, POOL, RESERVE, post
 from models.rounds import request_abort
-from models.session import engine, transaction
+from models.session import transaction
 from protocol.lifecycle import State, Trigger
 from tasks.rounds import advance_once, advance_round
+from tests.dying import deaths
 from tests.factories import (
     GENEROUS,
     PRICE,
@@ -32,10 +32,6 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.usefixtures("generous")
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
 
 
 def a_ready_round(operators: list[str]) -> int:
@@ -62,11 +58,8 @@ def books(round_id: int) -> dict[str, Any]:
 
 def test_a_settlement_killed_at_any_statement_never_happened_and_is_posted_once_by_the_next() -> None:
     round_id = a_ready_round(some_operators(2))
-    before, deaths = books(round_id), 0
-    while dies_at(round_id, deaths + 1):
-        deaths += 1
-        assert books(round_id) == before
-    assert deaths >= 15
+    before = books(round_id)
+    assert deaths(lambda: advance_once(round_id), lambda: books(round_id) == before) >= 15
     done = books(round_id)
     assert done["state"] is State.SETTLED
     assert [name for (name,) in done["postings"] if name.startswith("settlement")] == [f"settlement:{round_id}"]
@@ -79,24 +72,6 @@ def test_a_settlement_killed_at_any_statement_never_happened_and_is_posted_once_
         "fee": int(terms["feeKept"]),
         f"escrow:{round_id}": 0,
     }
-
-
-def dies_at(round_id: int, statement: int) -> bool:
-    """Take the next step in a process that ends when it sends so many statements; False when it sends fewer."""
-    sent = count(1)
-
-    def send(*_: object) -> None:
-        if next(sent) == statement:
-            raise Killed
-
-    event.listen(engine(), "before_cursor_execute", send)
-    try:
-        assert advance_once(round_id) is Trigger.TABULATIONS_AGREED
-    except Killed:
-        return True
-    finally:
-        event.remove(engine(), "before_cursor_execute", send)
-    return False
 
 
 @pytest.mark.parametrize("account", [POOL, RESERVE])

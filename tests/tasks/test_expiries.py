@@ -5,21 +5,21 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import count
 from threading import Barrier, Event
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from models.chores import Name
 from models.claims import claim_prizes
 from models.ledger import EXTERNAL, balance, operator_account, post
 from models.participation import participation
-from models.session import engine, transaction
+from models.session import transaction
 from protocol.lifecycle import State
 from tasks import expiring
 from tasks.chores import do_chore
+from tests.dying import deaths
 from tests.factories import (
     GENEROUS,
     PRICE,
@@ -43,10 +43,6 @@ from tests.polling import until
 pytestmark = pytest.mark.usefixtures("generous")
 
 EXPIRE = Name.EXPIRE_PRIZES.value
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
 
 
 def a_settled_round(operators: list[str], tickets: int = 40, *, seed: int = 0) -> int:
@@ -233,33 +229,12 @@ def test_killed_at_any_statement_nothing_happened_and_the_next_does_it_once() ->
     let_claims_end(round_id)
     with transaction() as session:
         session.execute(text("UPDATE chores SET due_at = now() WHERE id = :name"), {"name": EXPIRE})
-    before, deaths = everything(), 0
-    while dies_at(deaths + 1):
-        deaths += 1
-        assert everything() == before
-    assert deaths >= 8
+    before = everything()
+    assert deaths(lambda: do_chore(EXPIRE), lambda: everything() == before) >= 8
     done = everything()
     assert posted(round_id)["reserve"] == sum(worth(prizes(round_id, name)) for name in operators)
     expire()
     assert everything() == done
-
-
-def dies_at(statement: int) -> bool:
-    """Do the chore in a process that ends when it sends so many statements; False when it sends fewer."""
-    sent = count(1)
-
-    def send(*_: object) -> None:
-        if next(sent) == statement:
-            raise Killed
-
-    event.listen(engine(), "before_cursor_execute", send)
-    try:
-        do_chore(EXPIRE)
-    except Killed:
-        return True
-    finally:
-        event.remove(engine(), "before_cursor_execute", send)
-    return False
 
 
 def test_many_workers_at_once_expire_each_round_once() -> None:

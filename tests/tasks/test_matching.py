@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from models import matching
-from models.session import engine, transaction
+from models.session import transaction
 from protocol.lifecycle import State
 from protocol.numbers import Numbers, tiers_won
 from tasks.pieces import do_piece
 from tasks.rounds import advance_round
+from tests.dying import deaths
 from tests.factories import (
     GENEROUS,
     a_round,
@@ -32,10 +32,6 @@ from tests.factories import (
 pytestmark = pytest.mark.usefixtures("house", "generous")
 
 BLOCK = 8192
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
 
 
 @pytest.fixture(autouse=True)
@@ -77,31 +73,9 @@ def counted(tickets: int = 250) -> set[tuple[Any, ...]]:
     }
 
 
-def dies_at(piece_id: int, statement: int) -> bool:
-    """Do the piece in a process that ends when it sends so many statements; False when it sends fewer."""
-    sent = count(1)
-
-    def send(*_: object) -> None:
-        if next(sent) == statement:
-            raise Killed
-
-    event.listen(engine(), "before_cursor_execute", send)
-    try:
-        do_piece(piece_id)
-    except Killed:
-        return True
-    finally:
-        event.remove(engine(), "before_cursor_execute", send)
-    return False
-
-
 def test_killed_at_any_statement_a_shard_is_done_once_by_the_next() -> None:
     _, shards = a_round_to_be_matched()
-    deaths = 0
-    while dies_at(shards[1], deaths + 1):
-        deaths += 1
-        assert wins() == set()
-    assert deaths >= 7
+    assert deaths(lambda: do_piece(shards[1]), lambda: wins() == set()) >= 7
     found = wins()
     assert found
     assert rows("SELECT result FROM round_pieces WHERE id = :id", id=shards[1]) == [({"wins": len(found)},)]

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import select
 
 from models.archiving import Reading
-from models.session import engine, transaction
+from models.session import transaction
 from models.work import Kind, Piece
 from protocol.lifecycle import State
 from tasks.pieces import do_piece
+from tests.dying import Killed, deaths
 from tests.factories import a_round, rows, some_operators, take_part, take_to
 
 pytestmark = pytest.mark.usefixtures("house")
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
 
 
 def kept() -> dict[str, list[tuple[Any, ...]]]:
@@ -42,31 +38,10 @@ def a_planned_recount() -> int:
         return session.scalars(select(Piece.id).where(Piece.kind == Kind.RECOUNT.value)).one()
 
 
-def dies_at(piece_id: int, statement: int) -> bool:
-    """Do the piece in a process that ends when it sends so many statements; False when it sends fewer."""
-    sent = count(1)
-
-    def send(*_: object) -> None:
-        if next(sent) == statement:
-            raise Killed
-
-    event.listen(engine(), "before_cursor_execute", send)
-    try:
-        do_piece(piece_id)
-    except Killed:
-        return True
-    finally:
-        event.remove(engine(), "before_cursor_execute", send)
-    return False
-
-
 def test_killed_at_any_statement_it_is_done_once_by_the_next() -> None:
     piece_id = a_planned_recount()
-    before, deaths = kept(), 0
-    while dies_at(piece_id, deaths + 1):
-        deaths += 1
-        assert kept() == before
-    assert deaths >= 7
+    before = kept()
+    assert deaths(lambda: do_piece(piece_id), lambda: kept() == before) >= 7
     done = kept()
     assert [len(done[name]) for name in ("chunks", "archives", "files", "pieces")] == [1, 1, 1, 1]
     assert not do_piece(piece_id)

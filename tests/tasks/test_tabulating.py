@@ -6,18 +6,17 @@ import io
 import logging
 import random
 import tracemalloc
-from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from sqlalchemy import event, select, text
+from sqlalchemy import select, text
 
 from models.archive_writer import ArchiveWriter
 from models.rounds import Round
-from models.session import engine, transaction
+from models.session import transaction
 from models.tabulations import disagreeing_rounds, tabulate_again
 from models.work import Kind, Piece
 from protocol.errors import Conflict
@@ -29,6 +28,7 @@ from tasks.pieces import do_piece
 from tasks.rounds import advance_once
 from tasks.second_count import SecondCount
 from tests.archives import copied, many_tickets
+from tests.dying import deaths
 from tests.factories import (
     GENEROUS,
     a_round,
@@ -49,10 +49,6 @@ from tests.tampering import PLANTED, UNGUARDED, tampered
 pytestmark = pytest.mark.usefixtures("generous")
 
 TIERS = ("jackpot_number", "bonus1", "bonus2", "bonus3", "bonus4", "bonus5")
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
 
 
 def a_drawn_round(tickets: int = 40) -> int:
@@ -273,24 +269,8 @@ def test_killed_at_any_statement_a_tabulation_is_done_once_by_the_next() -> None
     with transaction() as session:
         first, second = session.scalars(select(Piece.id).where(Piece.kind == Kind.TABULATE.value).order_by(Piece.id))
     do_piece(first)
-    before, deaths, killed = results(), 0, True
-    while killed:
-        sent = count(1)
-
-        def send(*_: object, sent: Any = sent, last: int = deaths + 1) -> None:
-            if next(sent) == last:
-                raise Killed
-
-        event.listen(engine(), "before_cursor_execute", send)
-        try:
-            do_piece(second)
-            killed = False
-        except Killed:
-            deaths += 1
-            assert results() == before
-        finally:
-            event.remove(engine(), "before_cursor_execute", send)
-    assert deaths >= 8
+    before = results()
+    assert deaths(lambda: do_piece(second), lambda: results() == before) >= 8
     assert [result["agrees"] for result in results().values()] == [True, True]
     assert not do_piece(second)
 

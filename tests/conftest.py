@@ -124,7 +124,9 @@ def _new_database(template: str, kind: str) -> Iterator[str]:
     admin = _admin_url()
     _drop(admin, name)
     with _session(admin) as cursor:
-        cursor.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
+        # Copied as files: a fifth less time than through the log, thousands of times over.
+        create = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
+        cursor.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
     url = _url_of(name).render_as_string(hide_password=False)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DATABASE_URL", url)

@@ -1,11 +1,19 @@
-"""Tickets for tests of archives, and how COPY gives them."""
+"""Tickets for tests of archives, any and many, and how COPY gives them."""
 
 from __future__ import annotations
 
 import random
+import string
 from collections.abc import Iterable
 
+from hypothesis import strategies as st
+
 from models.tickets import Ticket
+
+IDENTIFIERS = st.text(string.ascii_letters + string.digits + "._:-", min_size=1, max_size=64)
+_NUMBERS = st.integers(1, 2**31 - 1)
+TICKETS = st.tuples(IDENTIFIERS, st.integers(1, 2**63 - 1), *[_NUMBERS] * 5, st.booleans())
+"""Any ticket that the columns hold."""
 
 
 def copied(tickets: Iterable[Ticket]) -> list[bytes]:

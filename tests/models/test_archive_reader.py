@@ -27,13 +27,9 @@ from models.session import transaction
 from models.tickets import Ticket
 from protocol.errors import NotFound
 from protocol.merkle import CHUNK
-from tests.archives import copied, many_tickets
+from tests.archives import IDENTIFIERS, TICKETS, copied, many_tickets
 from tests.factories import a_round, manifest, rows, some_operators, submit
 
-IDENTIFIERS = st.from_regex(r"[A-Za-z0-9._:-]{1,64}", fullmatch=True)
-NUMBERS = st.integers(1, 2**31 - 1)
-JACKPOTS = st.integers(1, 2**63 - 1)
-TICKETS = st.tuples(IDENTIFIERS, JACKPOTS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.booleans())
 SETS = st.lists(TICKETS, unique_by=lambda ticket: ticket[0], max_size=40).map(sorted)
 
 

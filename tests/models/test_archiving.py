@@ -23,13 +23,8 @@ from models.tickets import Ticket
 from protocol.lifecycle import State
 from protocol.merkle import CHUNK, leaf_hash
 from protocol.tickets import ticket_line, tickets_root
-from tests.archives import copied, many_tickets
+from tests.archives import IDENTIFIERS, TICKETS, copied, many_tickets
 from tests.factories import a_round, manifest, rows, some_operators, submit, take_to
-
-IDENTIFIERS = st.from_regex(r"[A-Za-z0-9._:-]{1,64}", fullmatch=True)
-NUMBERS = st.integers(1, 2**31 - 1)
-JACKPOTS = st.integers(1, 2**63 - 1)
-TICKETS = st.tuples(IDENTIFIERS, JACKPOTS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.booleans())
 
 
 @given(st.integers(1, 10**9), IDENTIFIERS, TICKETS)

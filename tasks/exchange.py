@@ -102,10 +102,11 @@ async def _whole(wire: Wire, head: bytearray, answer: Answer, clock: Stopwatch) 
             raise Failed("bad_response", "the answer is not HTTP/1.1")
         found = _BLANK_LINE.search(head, max(0, searched - 2))
         end = found.end() if found else len(head)
-        if end > HEAD_BYTES:
-            raise Failed("bad_response", f"the answer's headers exceed {HEAD_BYTES // 1024} KiB")
+        # The number first: whoever sends too many of them is told so, however much of it came at once.
         if head.count(b"\n", 0, end) > HEADERS + 2:
             raise Failed("bad_response", f"the answer has more than {HEADERS} headers")
+        if end > HEAD_BYTES:
+            raise Failed("bad_response", f"the answer's headers exceed {HEAD_BYTES // 1024} KiB")
         if found:
             return end
         searched = len(head)

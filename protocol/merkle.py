@@ -40,6 +40,16 @@ def root(leaves: Iterable[bytes]) -> bytes:
     return _reduce(roots) if roots else EMPTY_ROOT
 
 
+def ancestors(leaves: Sequence[bytes], height: int) -> list[bytes]:
+    """The nodes that stand `height` levels above these leaves: each is the root over 2 ** `height` of them, the last
+    over those that are left. The root over the nodes is the root over the leaves.
+    """
+    level = list(leaves)
+    for _ in range(height):
+        level = _parents(level)
+    return level
+
+
 class Tree:
     """A whole tree kept in memory, for inclusion proofs: 32 bytes and a bit of bookkeeping per node."""
 

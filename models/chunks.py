@@ -8,7 +8,7 @@ never all of them, so that anybody may ask at any time. They never change (a tri
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, LargeBinary, insert, select
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, LargeBinary, insert, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models.base import Base, Identifier
@@ -70,16 +70,24 @@ def chunk_roots(session: Session, round_id: int, operator_id: str) -> Iterator[t
         yield first_ticket_id, top
 
 
-def block_roots(session: Session, round_id: int, operator_id: str, first_ticket_id: str) -> list[bytes] | None:
-    """The roots of the blocks of the chunk that begins with this ticket, in order; None if they were not kept."""
-    blocks = session.scalars(
-        select(TicketChunk.blocks).where(
-            TicketChunk.round_id == round_id,
-            TicketChunk.operator_id == operator_id,
-            TicketChunk.first_ticket_id == first_ticket_id,
-        )
-    ).one()
-    return None if blocks is None else [blocks[at : at + HASH] for at in range(0, len(blocks), HASH)]
+def roots_around(
+    session: Session, round_id: int, operator_id: str, number: int
+) -> tuple[list[bytes], list[bytes] | None]:
+    """The roots of all chunks, and those of the blocks within the chunk of this number (from 0), each in order; no
+    blocks, but None, if they were not kept. One statement: a proof needs no more, and asks for no ids.
+    """
+    query = text(
+        "SELECT coalesce(string_agg(root, '' ORDER BY first_ticket_id), ''), (SELECT blocks FROM ticket_chunks "
+        "WHERE round_id = :round AND operator_id = :operator ORDER BY first_ticket_id OFFSET :number LIMIT 1) "
+        "FROM ticket_chunks WHERE round_id = :round AND operator_id = :operator"
+    )
+    roots, blocks = session.execute(query, {"round": round_id, "operator": operator_id, "number": number}).one()
+    return _hashes(roots), None if blocks is None else _hashes(blocks)
+
+
+def _hashes(joined: memoryview) -> list[bytes]:
+    content = bytes(joined)
+    return [content[at : at + HASH] for at in range(0, len(content), HASH)]
 
 
 def chunk_from(session: Session, round_id: int, operator_id: str, first_ticket_id: str) -> list[Ticket]:

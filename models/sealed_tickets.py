@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from sqlalchemy.orm import Session
 
 from models.archive_format import ROW_GROUP
-from models.archive_reader import ArchiveDamaged, ArchiveReader, Place, open_archive
+from models.archive_reader import ArchiveDamaged, ArchiveReader, Place, read_archive
 from models.archives import archive_of
-from models.chunks import BLOCK, BLOCK_HEIGHT, block_roots, chunk_from, chunk_roots
+from models.chunks import BLOCK, BLOCK_HEIGHT, chunk_from, chunk_roots, roots_around
 from models.session import transaction
 from models.tickets import Ticket
 from protocol.merkle import CHUNK, Tree, ancestors, leaf_hash
@@ -43,21 +43,18 @@ class SealedTree:
     def __init__(self, session: Session, round_id: int, operator_id: str) -> None:
         self._session = session
         self._of = round_id, operator_id
-        chunks = list(chunk_roots(session, round_id, operator_id))
-        self._first_ids = [first for first, _ in chunks]
-        self._above = Tree(root for _, root in chunks)
-        self._chunks: dict[int, list[Ticket]] = {}
-        self._between: dict[int, Tree] = {}
+        self._rows: dict[int, list[Ticket]] = {}
+        self._above: dict[int, tuple[Tree, Tree]] = {}
         self._below: dict[int, tuple[list[bytes], Tree]] = {}
 
     def find(self, ticket_id: str) -> Place:
         """Where a ticket is; or, when there is none of this id, where it would be."""
+        if self._archive is not None:
+            return self._archive.find(ticket_id)
         number = bisect_right(self._first_ids, ticket_id) - 1
         if number < 0:
             return Place(0, present=False)
-        if self._archive is not None:
-            return self._archive.find(ticket_id)
-        tickets = self._rows(number)
+        tickets = self._tickets(number * CHUNK, (number + 1) * CHUNK)
         at = bisect_left(tickets, ticket_id, key=lambda ticket: ticket[0])
         return Place(number * CHUNK + at, at < len(tickets) and tickets[at][0] == ticket_id)
 
@@ -67,23 +64,23 @@ class SealedTree:
         :raises ArchiveDamaged: the tickets around it are not those that were sealed.
         """
         chunk, block, at = row // CHUNK, row // BLOCK, row % BLOCK
-        between, (lines, below) = self._blocks(chunk), self._leaves(block)
+        (chunks, blocks), (lines, leaves) = self._roots(chunk), self._leaves(block)
         within = block - chunk * _BLOCKS
-        if between.root != self._above.levels[0][chunk] or below.root != between.levels[0][within]:
+        if blocks.root != chunks.levels[0][chunk] or leaves.root != blocks.levels[0][within]:
             round_id, operator_id = self._of
             raise ArchiveDamaged(f"tickets of {operator_id} in round {round_id} around {row} are not as sealed")
-        proof = below.inclusion_proof(at) + between.inclusion_proof(within) + self._above.inclusion_proof(chunk)
-        return Leaf(row, lines[at], below.levels[0][at], proof)
+        proof = leaves.inclusion_proof(at) + blocks.inclusion_proof(within) + chunks.inclusion_proof(chunk)
+        return Leaf(row, lines[at], leaves.levels[0][at], proof)
 
-    def _blocks(self, chunk: int) -> Tree:
-        """The tree over the roots of a chunk's blocks. Neighbours mostly share one."""
-        if chunk not in self._between:
-            roots = block_roots(self._session, *self._of, self._first_ids[chunk])
-            if roots is None:
-                tickets = self._tickets(chunk * CHUNK, (chunk + 1) * CHUNK)
-                roots = ancestors([leaf_hash(line) for line in self._lines(tickets)], BLOCK_HEIGHT)
-            self._between[chunk] = Tree(roots)
-        return self._between[chunk]
+    def _roots(self, chunk: int) -> tuple[Tree, Tree]:
+        """The trees over the roots of all chunks, and over those of a chunk's blocks. Neighbours mostly share them."""
+        if chunk not in self._above:
+            chunks, blocks = roots_around(self._session, *self._of, chunk)
+            if blocks is None:
+                lines = self._lines(self._tickets(chunk * CHUNK, (chunk + 1) * CHUNK))
+                blocks = ancestors([leaf_hash(line) for line in lines], BLOCK_HEIGHT)
+            self._above[chunk] = Tree(chunks), Tree(blocks)
+        return self._above[chunk]
 
     def _leaves(self, block: int) -> tuple[list[bytes], Tree]:
         """The lines of a block and the tree over them. Neighbours mostly share one."""
@@ -101,17 +98,19 @@ class SealedTree:
         if self._archive is not None:
             return self._archive.chunk(start, stop)
         chunk = start // CHUNK
-        return self._rows(chunk)[start - chunk * CHUNK : stop - chunk * CHUNK]
+        if chunk not in self._rows:
+            self._rows[chunk] = chunk_from(self._session, *self._of, self._first_ids[chunk])
+        return self._rows[chunk][start - chunk * CHUNK : stop - chunk * CHUNK]
 
     @cached_property
     def _archive(self) -> ArchiveReader | None:
         """None in rounds that were sealed before there were archives."""
-        return open_archive(self._session, *self._of) if archive_of(self._session, *self._of) is not None else None
+        archive = archive_of(self._session, *self._of)
+        return None if archive is None else read_archive(self._session, archive)
 
-    def _rows(self, chunk: int) -> list[Ticket]:
-        if chunk not in self._chunks:
-            self._chunks[chunk] = chunk_from(self._session, *self._of, self._first_ids[chunk])
-        return self._chunks[chunk]
+    @cached_property
+    def _first_ids(self) -> list[str]:
+        return [first for first, _ in chunk_roots(self._session, *self._of)]
 
 
 def sealed_batches(round_id: int, operator_id: str) -> Iterator[list[Ticket]]:
@@ -127,8 +126,9 @@ def sealed_batches(round_id: int, operator_id: str) -> Iterator[list[Ticket]]:
 
 def _batch(round_id: int, operator_id: str, start: int) -> list[Ticket]:
     with transaction() as session:
-        if archive_of(session, round_id, operator_id) is not None:
-            return open_archive(session, round_id, operator_id).chunk(start, start + ROW_GROUP)
+        archive = archive_of(session, round_id, operator_id)
+        if archive is not None:
+            return read_archive(session, archive).chunk(start, start + ROW_GROUP)
         firsts = [first for first, _ in chunk_roots(session, round_id, operator_id)]
         number, beyond = divmod(start, CHUNK)
         over = beyond or number >= len(firsts)

@@ -17,7 +17,7 @@ from models.archive_stores import archive_store
 from models.archive_writer import ArchiveWriter
 from models.archives import archive_of
 from models.archiving import Reading, archive_tickets, leaf_template
-from models.chunks import BLOCK, block_roots, chunk_roots
+from models.chunks import BLOCK, chunk_roots, roots_around
 from models.session import transaction
 from models.tickets import Ticket
 from protocol.lifecycle import State
@@ -65,12 +65,14 @@ def test_count_root_chunks_and_archive_are_those_of_the_tickets(count: int) -> N
         assert archive is not None
         content = PostgresStore(session).open(archive.key).read()
         chunks = list(chunk_roots(session, round_id, "op_a"))
-        blocks = [top for first, _ in chunks for top in block_roots(session, round_id, "op_a", first) or ()]
+        around = [roots_around(session, round_id, "op_a", number) for number in range(len(chunks))]
     assert (archive.tickets, archive.bytes, archive.store) == (count, len(content), "postgres")
     assert archive.sha256 == hashlib.sha256(content).hexdigest()
     assert [first for first, _ in chunks] == [ticket[0] for ticket in tickets[::CHUNK]]
     leaves = [leaf_hash(ticket_line(round_id, "op_a", *ticket)) for ticket in tickets]
-    assert blocks == [root_over(leaves[start : start + BLOCK]) for start in range(0, count, BLOCK)]
+    assert all(roots == [top for _, top in chunks] for roots, _ in around)
+    kept = [top for _, blocks in around for top in blocks or ()]
+    assert kept == [root_over(leaves[start : start + BLOCK]) for start in range(0, count, BLOCK)]
     file = parquet.ParquetFile(io.BytesIO(content))
     assert [tuple(row.values()) for row in file.read().to_pylist()] == tickets
     sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]

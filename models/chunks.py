@@ -18,7 +18,7 @@ from protocol.merkle import CHUNK
 BLOCK_HEIGHT: Final = 6
 """Levels from a leaf to the root of its block."""
 BLOCK: Final = 1 << BLOCK_HEIGHT
-"""Leaves under the root of one block. As many blocks as this are a chunk: the fewest hashes for what is kept, half a
+"""Leaves under the root of one block, and blocks in a chunk: no other size leaves a proof fewer hashes to make. Half a
 byte a ticket."""
 HASH: Final = 32
 """Bytes in a hash."""

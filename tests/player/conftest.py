@@ -1,19 +1,58 @@
-"""Coordinators for the operator's side to talk to: the real one, served over HTTP, and one that misbehaves."""
+"""A node on a database of its own, in this process; and coordinators to talk to: the real one, and a stubborn one."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
+from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
+from tests.databases import fresh_database, made_once, moved_in
 from tests.player.stubborn import Stubborn, stubborn_coordinator
+
+OPERATOR_API_KEY = "sk_0011223344556677_" + "ab" * 32
+
+ENVIRONMENT = {
+    "COORDINATOR_URL": "http://127.0.0.1:9",
+    "OPERATOR_API_KEY": OPERATOR_API_KEY,
+    "PUBLIC_URL": "http://127.0.0.1:8100",
+    "JWT_KEYS": "k1:" + "s" * 48,
+    "PAYMENT_SECRET": "p" * 48,
+    "SANDBOX": "1",
+    "RATE_LIMITS": "off",
+}
+
+
+@pytest.fixture(scope="session")
+def node_template() -> str:
+    """The name of a database with every migration of a node applied."""
+    return made_once("node", [sys.executable, "-m", "alembic", "-c", "player/alembic.ini", "upgrade", "head"])
+
+
+@pytest.fixture
+def node(node_template: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A node's code in this process, on an empty database of this test; its URL."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    with fresh_database(node_template, "node") as url, _moved_in():
+        yield url
+
+
+@pytest.fixture
+def client(node: str) -> FlaskClient:
+    """A client of the node's API."""
+    from player.api.factory import create_app
+
+    return create_app().test_client()
 
 
 @pytest.fixture
 def coordinator_url(house: None) -> Iterator[str]:
-    """The address of the real application, on this test's own database, in a thread of this process."""
+    """The address of the real coordinator's application, on this test's own database, in a thread of this process."""
     from app import create_app
 
     server = make_server("127.0.0.1", 0, create_app(), threaded=True)
@@ -30,3 +69,10 @@ def stubborn() -> Iterator[Stubborn]:
     """A coordinator that misbehaves on demand."""
     with stubborn_coordinator() as state:
         yield state
+
+
+def _moved_in() -> contextlib.AbstractContextManager[None]:
+    from player import settings
+    from player.models import session
+
+    return moved_in(session.engine, settings.settings)

@@ -318,8 +318,7 @@ WORLD: Mapping[str, Any] = {
     "finishedAt": "2026-01-31T20:03:14.006Z",
     "nextCursor": None,
     "body": '{"event":"round.opened","roundId":7,"timestamp":"2026-01-30T22:00:00.000Z","data":{"roundId":7,'
-    '"ticketPriceUsdc":3000000,"operatorCount":3,"sealAt":"2026-01-31T18:00:00.000Z",'
-    '"scheduledDrawTime":"2026-01-31T20:00:00.000Z"}}',
+    '"ticketPriceUsdc":3000000,"operatorCount":3,"scheduledDrawTime":"2026-01-31T20:00:00.000Z"}}',
     "DeliveryDetail.attempts": [
         {
             "number": number,

@@ -1,4 +1,4 @@
-"""A node on a database of its own, in this process."""
+"""A node on a database of its own, in this process; and coordinators to talk to: the real one, and a stubborn one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.databases import fresh_database, made_once, moved_in
+from tests.player.stubborn import Stubborn, stubborn_coordinator
+from tests.served import served
 
 OPERATOR_API_KEY = "sk_0011223344556677_" + "ab" * 32
 
@@ -45,6 +47,20 @@ def client(node: str) -> FlaskClient:
     from player.api.factory import create_app
 
     return create_app().test_client()
+
+
+@pytest.fixture
+def coordinator_url(house: None) -> Iterator[str]:
+    """The address of the real coordinator's application, on this test's own database."""
+    with served() as url:
+        yield url
+
+
+@pytest.fixture
+def stubborn() -> Iterator[Stubborn]:
+    """A coordinator that misbehaves on demand."""
+    with stubborn_coordinator() as state:
+        yield state
 
 
 def _moved_in() -> contextlib.AbstractContextManager[None]:

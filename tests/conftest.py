@@ -12,7 +12,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg2
@@ -102,6 +102,12 @@ def shared_database(template_database: str) -> Iterator[str]:
     """The same for all tests of a module: for those that only read, or that must not be able to write."""
     with _new_database(template_database, "shared") as url:
         yield url
+
+
+@pytest.fixture
+def copied() -> Callable[[str], contextlib.AbstractContextManager[str]]:
+    """Makes a copy of a database that nobody is connected to, and gives its URL. DATABASE_URL names it meanwhile."""
+    return lambda url: _new_database(str(make_url(url).database), "copy")
 
 
 @pytest.fixture

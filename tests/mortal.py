@@ -12,6 +12,7 @@ after it, and one that dies while it commits has died before or after that.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -28,7 +29,7 @@ import psycopg2.extensions
 ROWS = 500
 SHARD = 128 << 10
 """Bytes of tickets in a shard: else no round of a test had more than one."""
-BEFORE_COMMIT, AFTER_COMMIT = "before a commit", "after a commit"
+AFTER_COMMIT = "after a commit"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Mortal(psycopg2.extensions.connection):
 
     def commit(self) -> None:
         """Commit, if it lives."""
-        self.pass_by(BEFORE_COMMIT)
+        self.pass_by("before a commit")
         super().commit()
         self.pass_by(AFTER_COMMIT)
 
@@ -140,13 +141,22 @@ def workers(database_url: str) -> Iterator[Workers]:
 
 def main(lines: IO[str]) -> None:
     """Fork a worker for each line, and say what became of it."""
+    from sqlalchemy import event
     from sqlalchemy.orm import configure_mappers
 
     import models.matching
     import tasks.actors  # noqa: F401 - all actors, as a worker has them
+    from models.session import engine
+    from tasks.broker import broker
 
     models.matching.SMALL = SHARD  # type: ignore[misc]
     configure_mappers()
+    # What a worker learns in its first second is not learned by each of them anew. No connection is left open.
+    event.listen(engine(), "do_connect", _be_mortal)
+    for bell in ("advance_round", "do_piece"):
+        broker.get_actor(bell).fn(0)
+    engine().dispose()
+    gc.freeze()
     for line in lines:
         print(json.dumps(_life(**json.loads(line))), flush=True)
 
@@ -167,13 +177,10 @@ def _life(bell: str, row_id: int, dies_at: int | None) -> dict[str, Any]:
 
 
 def _live(bell: str, row_id: int, dies_at: int | None) -> None:
-    from sqlalchemy import event
-
-    from models.session import engine, transaction
+    from models.session import transaction
     from tasks.broker import broker
 
     try:
-        event.listen(engine(), "do_connect", _be_mortal)
         with transaction() as session:
             session.connection()  # what a new connection asks is no step of anything
         Mortal.passed, Mortal.dies_at = 0, dies_at

@@ -16,18 +16,14 @@ from sqlalchemy.engine import make_url
 
 BY_CHANCE = {"deliveries": ["id"], "ledger_entries": ["posting_id"]}
 """Columns whose default does not say that they are. An entry is known by its posting's reference instead."""
-_FROM = {
-    "ledger_entries": "ledger_entries JOIN (SELECT id AS posting_id, reference FROM ledger_postings) p "
-    "USING (posting_id)"
-}
+_MORE = {"ledger_entries": "JOIN (SELECT id AS posting_id, reference FROM ledger_postings) p USING (posting_id)"}
 _COLUMNS = """
-    SELECT table_name,
-        coalesce(array_agg(column_name::text) FILTER (WHERE counted OR timed), '{}'),
+    SELECT table_name, array_agg(column_name::text ORDER BY ordinal_position) FILTER (WHERE NOT (counted OR timed)),
         min(column_name::text) FILTER (WHERE counted)
     FROM information_schema.columns
     JOIN information_schema.tables USING (table_schema, table_name),
-    LATERAL (SELECT is_identity = 'YES' OR column_default LIKE 'nextval%' AS counted,
-                    column_default LIKE '%clock_timestamp()%' AS timed) AS kind
+    LATERAL (SELECT is_identity = 'YES' OR coalesce(column_default LIKE 'nextval%', false) AS counted,
+                    coalesce(column_default LIKE '%clock_timestamp()%', false) AS timed) AS kind
     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT LIKE 'tickets_r%'
     GROUP BY table_name ORDER BY table_name
 """
@@ -80,11 +76,14 @@ class Database:
         return int(found[0][0])
 
 
-def _hash_of(table: str, left_out: list[str], counted: str | None) -> str:
-    shown = f"(to_jsonb(t) - '{{{','.join(left_out + BY_CHANCE.get(table, []))}}}'::text[])::text"
-    order = f"t.{counted}" if counted else shown
-    rows = f"SELECT * FROM {_FROM.get(table, table)}"
-    return f"SELECT '{table}', md5(string_agg({shown}, chr(10) ORDER BY {order})) FROM ({rows}) t"
+def _hash_of(table: str, columns: list[str], counted: str | None) -> str:
+    compared = [column for column in columns if column not in BY_CHANCE.get(table, [])]
+    more = _MORE.get(table, "")
+    rows = f"SELECT {', '.join(compared + ['reference'] * bool(more))} FROM {table} {more}"
+    if counted:
+        return f"SELECT '{table}', md5(string_agg(t::text, chr(10))) FROM ({rows} ORDER BY {counted}) t"
+    # A sum, since it is the same in any order and nothing need be sorted.
+    return f"SELECT '{table}', count(*) || ':' || sum(hashtextextended(t::text, 0)::numeric) FROM ({rows}) t"
 
 
 @contextmanager

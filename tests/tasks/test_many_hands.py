@@ -11,6 +11,7 @@ import pytest
 from protocol.lifecycle import State
 from tasks.rounds import STEPS, advance_round
 from tests.factories import (
+    a_played_round,
     a_round,
     balances,
     do_pieces,
@@ -18,7 +19,6 @@ from tests.factories import (
     rows,
     some_operators,
     take_part,
-    take_to,
     the_round,
 )
 
@@ -70,9 +70,7 @@ def test_many_hands_at_once_change_nothing_but_speed() -> None:
 
 def test_a_finished_round_is_looked_at_and_left_alone() -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.CLOSED)
+    round_id = a_played_round(operators, State.CLOSED)
     before = everything()
     assert advance_round(round_id) == []
     assert everything() == before

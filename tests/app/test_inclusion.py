@@ -22,6 +22,7 @@ from protocol.merkle import CHUNK, leaf_hash, read_path, verify_inclusion
 from protocol.tickets import ticket_line
 from tests.app.conftest import Caller, assert_error
 from tests.factories import (
+    a_played_round,
     a_round,
     an_operator,
     manifest,
@@ -44,9 +45,7 @@ def path_of(round_id: int, operator_id: str, ticket_id: str) -> str:
 @pytest.mark.usefixtures("house")
 def test_a_stranger_checks_a_ticket_against_the_bundle(anybody: Caller) -> None:
     operators = some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators, SEALED)
-    take_to(round_id, State.ESCROWED)
+    round_id = a_played_round(operators, State.ESCROWED, SEALED)
     bundle = anybody.get(f"/api/public/rounds/{round_id}/proof").get_json()
     sold = sorted(some_tickets(SEALED, 1))  # the second operator's
     for place in (0, CHUNK - 1, CHUNK, SEALED - 1):
@@ -142,9 +141,7 @@ def test_absence_is_shown_once_tickets_are_public_and_only_of_what_is_absent(any
 @pytest.mark.usefixtures("house")
 def test_proofs_are_packed_for_those_who_can_unpack_them(anybody: Caller) -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators, 300)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN, 300)
     somebody = Caller(FlaskClient(anybody.client.application, Response), {})  # One who unpacks by hand.
     for path in (path_of(round_id, "op_a", "t-0"), absence_of(round_id, "op_a", "t-0.")):
         plain = somebody.get(path)
@@ -167,9 +164,7 @@ def test_proofs_are_packed_for_those_who_can_unpack_them(anybody: Caller) -> Non
 @pytest.mark.usefixtures("house")
 def test_the_sealed_tickets_are_exactly_the_lines_under_the_root(anybody: Caller) -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators, SEALED)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN, SEALED)
     path = f"/api/public/rounds/{round_id}/tickets/op_a"
     answer = anybody.get(path)
     lines = [ticket_line(round_id, "op_a", *ticket) for ticket in sorted(some_tickets(SEALED, 0))]
@@ -189,9 +184,7 @@ def test_who_hangs_up_or_reads_slowly_holds_no_connection_to_the_database() -> N
     from models.session import engine
 
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN)
     batches = sealed_batches(round_id, "op_a")
     assert len(next(batches)) == 30
     assert engine().pool.checkedout() == 0  # type: ignore[attr-defined]
@@ -242,9 +235,7 @@ def as_of_an_older_version(lost: str) -> None:
 @pytest.mark.usefixtures("house")
 def test_tickets_that_are_not_those_that_were_sealed_are_proved_by_nothing(anybody: Caller) -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators, BLOCK + 5)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN, BLOCK + 5)
     as_of_an_older_version("DELETE FROM ticket_archives")
     as_of_an_older_version(f"UPDATE tickets_r{round_id} SET bonus1 = bonus1 % 5 + 1 WHERE ticket_id = 't-0'")
     with transaction() as session:

@@ -13,7 +13,7 @@ from models.work import Kind, Piece
 from protocol.lifecycle import State
 from tasks.pieces import do_piece
 from tests.dying import Killed, deaths
-from tests.factories import a_round, rows, some_operators, take_part, take_to
+from tests.factories import a_played_round, rows, some_operators
 
 pytestmark = pytest.mark.usefixtures("house")
 
@@ -33,9 +33,7 @@ def kept() -> dict[str, list[tuple[Any, ...]]]:
 
 def a_planned_recount() -> int:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.SEALING)
+    a_played_round(operators, State.SEALING)
     with transaction() as session:
         return session.scalars(select(Piece.id).where(Piece.kind == Kind.RECOUNT.value)).one()
 

@@ -138,28 +138,37 @@ class _Round:
         ]
 
     def _make(self) -> None:
-        times = self._each(clients.prepare, lambda: "the operators make tickets, batches and roots")
+        folder = self._stage.folder
+        times = self._each(
+            "operators make their tickets",
+            clients.prepare,
+            len(self._played.sellers),
+            lambda: len([*folder.glob("*/manifest")]),
+        )
         batches, roots = (sum(column) for column in zip(*times, strict=True))
         self._played.own = batches, roots
 
     def _submit(self) -> None:
         self._snapshot("submit")
         start = time.monotonic()
-        self._each(clients.submit, self._stored)
+        self._each("tickets", clients.submit, self._played.tickets, self._stored)
         self._played.seconds["submit"] = time.monotonic() - start
         self._snapshot("submitted")
 
-    def _each(self, work: Callable[[clients.Seller], Any], told: Callable[[], str]) -> list[Any]:
+    def _stored(self) -> int:
+        return int(self._ask("SELECT sum(ticket_count) FROM participations WHERE round_id = %s")[0])
+
+    def _each(self, what: str, work: Callable[[clients.Seller], Any], total: int, done: Callable[[], int]) -> list[Any]:
+        """What the operators do at once; `done` tells how much of `total` is."""
         doing: AsyncResult[list[Any]] = self._stage.pool.map_async(work, self._played.sellers, chunksize=1)
-        with self._stage.screen.waiting() as waiting:
+        shown = 0
+        with self._stage.screen.counting(what, total) as advance:
             while not doing.ready():
-                waiting(f"{self._played.tickets:,} tickets: {told()}")
+                now = done()
+                advance(now - shown)
+                shown = now
                 doing.wait(0.2)
         return doing.get()
-
-    def _stored(self) -> str:
-        stored = self._ask("SELECT sum(ticket_count) FROM participations WHERE round_id = %s")[0]
-        return f"{stored:,} stored, {100 * stored // self._played.tickets} %"
 
     def _let_be_due(self, phase: str, first: int, end: int) -> None:
         """Let these deadlines be over."""

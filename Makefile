@@ -107,6 +107,7 @@ lint: $(READY) ## Check style, types, layers and that migrations match the model
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m deploy.engines -- sh -c 'alembic upgrade head && alembic check'
+	$(BIN)/python -m deploy.engines -- sh -c 'alembic -c player/alembic.ini upgrade head && alembic -c player/alembic.ini check'
 
 PIN = env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND='make lock' \
 	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \

@@ -10,23 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-import psycopg2
 import pytest
 import redis
 from hypothesis import settings as hypothesis_settings
-from psycopg2 import sql
-from sqlalchemy.engine import URL, make_url
 
 from deploy.engines import EngineError, engines
+from tests.databases import drop_templates, fresh_database, made_once, moved_in, worker_number
 from tests.receiver import Receiver, receiving
 
-TOP = Path(__file__).parent.parent
-_TEMPLATE = "template_for_tests"
 _servers = contextlib.ExitStack()
 
 # What every process of a test has unless it is given something else. Made up; they protect nothing.
@@ -64,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not os.environ.get("PYTEST_XDIST_WORKER"):
         with contextlib.suppress(KeyError):
-            _drop(_admin_url(), f"{_TEMPLATE}_{os.environ['TEST_RUN']}")
+            drop_templates()
         _servers.close()
 
 
@@ -75,32 +69,20 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def template_database() -> str:
     """The name of a database with every migration applied: made by the first worker that needs it."""
-    name = f"{_TEMPLATE}_{os.environ['TEST_RUN']}"
-    with _session(_admin_url()) as cursor:
-        # Held until this session ends: the other workers wait here, then find the work done.
-        cursor.execute("SELECT pg_advisory_lock(hashtext(%s))", (name,))
-        cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
-        if cursor.fetchone() is None:
-            unfinished = f"{name}_unfinished"
-            cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(unfinished)))
-            _migrate(_url_of(unfinished))
-            cursor.execute(
-                sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(unfinished), sql.Identifier(name))
-            )
-    return name
+    return made_once("coordinator", [sys.executable, "-m", "alembic", "upgrade", "head"])
 
 
 @pytest.fixture
 def database(template_database: str) -> Iterator[str]:
     """The URL of a migrated, empty database for this test alone. DATABASE_URL names it meanwhile."""
-    with _new_database(template_database, "test") as url:
+    with fresh_database(template_database, "test") as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def shared_database(template_database: str) -> Iterator[str]:
     """The same for all tests of a module: for those that only read, or that must not be able to write."""
-    with _new_database(template_database, "shared") as url:
+    with fresh_database(template_database, "shared") as url:
         yield url
 
 
@@ -118,54 +100,21 @@ def shared_house(shared_database: str) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def _new_database(template: str, kind: str) -> Iterator[str]:
-    name = f"{kind}_{os.environ['TEST_RUN']}_{_worker_number()}"
-    admin = _admin_url()
-    _drop(admin, name)
-    with _session(admin) as cursor:
-        # Copied as files: a fifth less time than through the log, thousands of times over.
-        create = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
-        cursor.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
-    url = _url_of(name).render_as_string(hide_password=False)
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("DATABASE_URL", url)
-        yield url
-    _drop(admin, name)
-
-
-@contextlib.contextmanager
-def _moved_in() -> Iterator[None]:
+def _moved_in() -> contextlib.AbstractContextManager[None]:
     from models import encryption, session, settings
 
-    memories = (settings.settings, session.engine, encryption._fernet)
-    for memory in memories:
-        memory.cache_clear()
-    yield
-    session.engine().dispose()
-    for memory in memories:
-        memory.cache_clear()
+    return moved_in(session.engine, settings.settings, encryption._fernet)
 
 
 @pytest.fixture
 def redis_url(monkeypatch: pytest.MonkeyPatch) -> str:
     """The URL of an empty Redis database that no other test process uses. REDIS_URL names it meanwhile."""
     plain = os.environ["REDIS_URL"].partition("?")[0]
-    url = f"{plain}?db={_worker_number() + 1}"
+    url = f"{plain}?db={worker_number() + 1}"
     with redis.Redis.from_url(url) as client:
         client.flushdb()
     monkeypatch.setenv("REDIS_URL", url)
     return url
-
-
-def _migrate(url: URL) -> None:
-    environment = os.environ | {"DATABASE_URL": url.render_as_string(hide_password=False)}
-    done = subprocess.run(
-        [sys.executable, "-m", "alembic", "upgrade", "head"],
-        cwd=TOP, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise EngineError(f"alembic upgrade head failed:\n{done.stdout}{done.stderr}")
 
 
 @pytest.fixture
@@ -181,32 +130,3 @@ def receiver() -> Iterator[Receiver]:
     """An operator's receiver on loopback."""
     with receiving() as state:
         yield state
-
-
-def _worker_number() -> int:
-    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-
-
-def _admin_url() -> URL:
-    return make_url(os.environ["DATABASE_URL"]).set(drivername="postgresql")
-
-
-def _url_of(database: str) -> URL:
-    return make_url(os.environ["DATABASE_URL"]).set(drivername="postgresql+psycopg2", database=database)
-
-
-def _drop(admin: URL, name: str) -> None:
-    with _session(admin) as cursor:
-        cursor.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
-
-
-@contextlib.contextmanager
-def _session(url: URL) -> Iterator[psycopg2.extensions.cursor]:
-    """One connection outside any transaction, as CREATE DATABASE demands."""
-    connection = psycopg2.connect(url.render_as_string(hide_password=False))
-    try:
-        connection.autocommit = True
-        with connection.cursor() as cursor:
-            yield cursor
-    finally:
-        connection.close()

@@ -270,6 +270,14 @@ WORLD: Mapping[str, Any] = {
     # Money
     "amountUsdc": "1000000000000",
     "balanceUsdc": "1447094000000",
+    "inEscrowUsdc": "0",
+    "escrow": {
+        "requiredUsdc": str(_STAKES[0].tickets * _RULES.ticket_price),
+        "depositedUsdc": str(_STAKES[0].tickets * _RULES.ticket_price),
+    },
+    "nonceCommitted": True,
+    "nonceRevealed": True,
+    "excludedReason": None,
     "reference": "SEPA 2026-01-30/0017",
     "totalEscrowed": _TERMS.G,
     "totalPotUsdc": _TERMS.G,
@@ -303,7 +311,8 @@ WORLD: Mapping[str, Any] = {
     "finishedAt": "2026-01-31T20:03:14.006Z",
     "nextCursor": None,
     "body": '{"event":"round.opened","roundId":7,"timestamp":"2026-01-30T22:00:00.000Z","data":{"roundId":7,'
-    '"ticketPriceUsdc":3000000,"operatorCount":3,"scheduledDrawTime":"2026-01-31T20:00:00.000Z"}}',
+    '"ticketPriceUsdc":3000000,"operatorCount":3,"sealAt":"2026-01-31T18:00:00.000Z",'
+    '"scheduledDrawTime":"2026-01-31T20:00:00.000Z"}}',
     "DeliveryDetail.attempts": [
         {
             "number": number,

@@ -1,4 +1,4 @@
-"""``GET /api/operator/me``, ``POST /heartbeat`` and ``PUT /webhook``: the operator itself."""
+"""``GET /api/operator/me`` and ``/balance``, ``POST /heartbeat`` and ``PUT /webhook``: the operator itself."""
 
 from typing import Any
 
@@ -7,10 +7,11 @@ from marshmallow import Schema, fields
 
 from app.credentials import current_operator_id, require_operator
 from app.documentation.declared import refuses
-from app.fields import Shown, Text, described, identifier
+from app.fields import Micro, Shown, SignedMicro, Text, described, identifier
 from app.parsing import Blueprint
 from app.resources.operators import OwnProfileSchema, own_profile
 from models.endpoints import forget_failures
+from models.holdings import holdings
 from models.operators import operator, record_heartbeat
 from models.session import transaction
 from protocol.errors import Invalid, Unavailable
@@ -21,6 +22,17 @@ from tasks.resolver import check_destination
 
 blueprint = Blueprint("operator_profile", __name__, url_prefix="/api/operator", description="The operator itself")
 blueprint.before_request(require_operator)
+
+
+class BalanceSchema(Schema):
+    """Your money here (micro-USDC): what the next escrow can be taken from, and what is bound in rounds not settled.
+
+    ``balanceUsdc`` is negative when you owe: prizes that expired after you had spent them.
+    """
+
+    operatorId = identifier(required=True)
+    balanceUsdc = SignedMicro(required=True)
+    inEscrowUsdc = Micro(required=True)
 
 
 class HeartbeatSchema(Schema):
@@ -54,6 +66,22 @@ class Me(MethodView):
         """Your own profile."""
         with transaction() as session:
             return own_profile(operator(session, current_operator_id()))
+
+
+@blueprint.route("/balance")
+class Balance(MethodView):
+    """Money."""
+
+    @blueprint.response(200, BalanceSchema)
+    def get(self) -> dict[str, Any]:
+        """Your balance, and what is in escrow."""
+        with transaction() as session:
+            held = holdings(session, current_operator_id())
+        return {
+            "operatorId": current_operator_id(),
+            "balanceUsdc": str(held.available),
+            "inEscrowUsdc": str(held.in_escrow),
+        }
 
 
 @blueprint.route("/heartbeat")

@@ -1,4 +1,4 @@
-"""``GET /api/operator/rounds`` and ``POST /check-tickets``: the rounds an operator is invited to, and what it won."""
+"""``GET /api/operator/rounds``, ``/rounds/:id`` and ``POST /check-tickets``: an operator's rounds, and what it won."""
 
 from typing import Any
 
@@ -9,10 +9,12 @@ from sqlalchemy import select
 from app.credentials import current_operator_id, require_operator
 from app.documentation.declared import refuses
 from app.fields import LARGEST_ODDS_RANGE, Shown, Whole, identifier, round_state
-from app.parsing import Blueprint
+from app.parsing import Blueprint, path_number
+from app.resources.own_rounds import OwnRoundSchema, own_round
 from app.resources.rounds import tickets_on_record
 from models.draws import wins_of_operator
-from models.participation import Participation, participation
+from models.expiries import Expiry
+from models.participation import Manifest, Participation, participation
 from models.rounds import Round, round_by_id
 from models.session import transaction
 from protocol.errors import Conflict, Forbidden, NotFound
@@ -105,6 +107,22 @@ class InvitedRounds(MethodView):
             for row in rows
         ]
         return {"rounds": rounds, "count": len(rounds)}
+
+
+@blueprint.route("/rounds/<round_id>")
+class InvitedRound(MethodView):
+    """One invitation."""
+
+    @refuses(Forbidden("your operator was not invited to this round", code="not_invited"))
+    @blueprint.response(200, OwnRoundSchema)
+    def get(self, round_id: str) -> dict[str, Any]:
+        """A round you are invited to: when its stages end, and what is on record of your own part in it."""
+        operator_id = current_operator_id()
+        with transaction() as session:
+            row = round_by_id(session, path_number(round_id))
+            part = participation(session, row.id, operator_id, lock=False)
+            manifest = session.get(Manifest, (row.id, operator_id))
+            return own_round(row, part, manifest, session.get(Expiry, row.id))
 
 
 @blueprint.route("/check-tickets")

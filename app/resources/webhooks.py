@@ -31,6 +31,7 @@ class RoundOpenedDataSchema(RoundDataSchema):
 
     ticketPriceUsdc = Whole(lowest=1, required=True)
     operatorCount = Whole(required=True)
+    sealAt = Shown(required=True)
     scheduledDrawTime = Shown(required=True)
 
 

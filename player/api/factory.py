@@ -1,0 +1,52 @@
+"""Making the Flask application of a node.
+
+The one rule kept here: everything that is registered is listed on this page.
+"""
+
+from flask import Flask
+from flask_smorest import Api
+
+from player import logs
+from player.api import credentials, errors, health, limits
+from player.api.credentials import Guard
+from player.api.parsing import Blueprint
+from player.models import tables
+from player.settings import settings
+
+__all__ = ["create_app", "tables"]
+
+VERSION = "2.0.0"
+LARGEST_BODY = 256 * 1024
+"""Bytes. Nothing a player sends is longer; a webhook that tells of 1,000 exclusions is not either."""
+
+BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = ((health.blueprint, None),)
+"""Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""
+
+
+def create_app() -> Flask:
+    """A new application, configured from the environment.
+
+    :raises player.settings.SettingsError: a setting is missing or cannot be used.
+    """
+    logs.configure(settings().log_level)
+    app = Flask("player", static_folder=None)
+    # A doubled slash is an unknown path, not a redirect: werkzeug's redirects are pages of HTML.
+    app.url_map.merge_slashes = False
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.config.update(
+        API_TITLE="Lottery operator: player API",
+        API_VERSION=VERSION,
+        OPENAPI_VERSION="3.1.0",
+        OPENAPI_URL_PREFIX="/",
+        OPENAPI_JSON_PATH="openapi.json",
+        MAX_CONTENT_LENGTH=LARGEST_BODY,
+    )
+    api = Api(app)
+    for blueprint, _ in BLUEPRINTS:
+        api.register_blueprint(blueprint)
+    errors.register(app)
+    # In this order: who asks, then counting, then refusing whom nobody knows.
+    credentials.register(app, {blueprint.name: guard for blueprint, guard in BLUEPRINTS if guard is not None})
+    limits.register(app)
+    app.before_request(credentials.refuse_unknown)
+    return app

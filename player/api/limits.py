@@ -1,0 +1,96 @@
+"""Rate limits (interface section 8, the player API's table): how often a client may ask.
+
+The one rule kept here: what is limited by player is counted against the player behind the token, the rest against the
+address it came from. Counts are in Redis, for all web processes; while it is down each process counts by itself.
+"""
+
+import logging
+import time
+from ipaddress import IPv6Address, ip_address
+from math import ceil
+
+from flask import Flask, Response, g, request
+from flask_limiter import Limiter
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from player.settings import settings
+
+REGISTER_AND_LOGIN = "5/minute"
+REFRESH = "20/minute"
+PLAYER_READS = "60/minute"
+PLAYER_WRITES = "20/minute"
+PURCHASES = "10/minute"
+ADMIN = "30/minute"
+OTHERS = "60/minute"
+"""What the published table does not name: by address, as the coordinator's public paths."""
+
+_BY_PATH = {
+    "/api/auth/register": ("login", REGISTER_AND_LOGIN),
+    "/api/auth/login": ("login", REGISTER_AND_LOGIN),
+    "/api/auth/refresh": ("refresh", REFRESH),
+    "/api/player/tickets/purchase": ("purchase", PURCHASES),
+}
+_UNCOUNTED = ("/health", "/webhooks/")
+
+
+def register(app: Flask) -> None:
+    """Count every request of the application and tell what is left in the three headers. Register the guards first."""
+    logging.getLogger("flask-limiter").setLevel(logging.WARNING)
+    limiter = Limiter(
+        _client,
+        application_limits=[_limit],
+        request_identifier=lambda: _budget()[0],
+        storage_uri=settings().redis_url,
+        storage_options={"socket_connect_timeout": 0.25, "socket_timeout": 0.25},  # type: ignore[dict-item]
+        in_memory_fallback_enabled=True,
+        strategy="fixed-window",
+        # The limiter's own headers would put Retry-After on every answer.
+        headers_enabled=False,
+        enabled=settings().rate_limits,
+    )
+    limiter.request_filter(lambda: request.path.startswith(_UNCOUNTED))
+    limiter.init_app(app)
+
+    @app.after_request
+    def announce(response: Response) -> Response:
+        counted = limiter.current_limit
+        if counted is not None:
+            end, remaining = counted.window
+            response.headers["X-RateLimit-Limit"] = str(counted.limit.amount)
+            response.headers["X-RateLimit-Remaining"] = str(remaining)
+            response.headers["X-RateLimit-Reset"] = str(ceil(end))
+            if counted.breached:
+                response.headers["Retry-After"] = str(max(1, ceil(end - time.time())))
+        return response
+
+    if settings().trusted_hops:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings().trusted_hops, x_proto=0)  # type: ignore[method-assign]
+
+
+def _budget() -> tuple[str, str]:
+    """The name of the budget a request is taken from, and its size."""
+    path, reads = request.path.rstrip("/"), request.method in ("GET", "HEAD", "OPTIONS")
+    if path in _BY_PATH:
+        return _BY_PATH[path]
+    if path.startswith("/api/player/"):
+        return ("player-reads", PLAYER_READS) if reads else ("player-writes", PLAYER_WRITES)
+    return ("admin", ADMIN) if path.startswith("/api/admin/") else ("others", OTHERS)
+
+
+def _limit() -> str:
+    return _budget()[1]
+
+
+def _client() -> str:
+    """Who is counted: the player or the staff key that the credentials were found to be, or else the address."""
+    known = g.get("counted_as")
+    return str(known) if known else f"ip:{_network(request.remote_addr)}"
+
+
+def _network(address: str | None) -> str:
+    """An IPv4 address as itself, an IPv6 address as its /64, which is one customer's."""
+    try:
+        parsed = ip_address(address or "")
+    except ValueError:
+        return "unknown"
+    return str(parsed) if parsed.version == 4 else f"{IPv6Address(int(parsed) >> 64 << 64)}/64"

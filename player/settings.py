@@ -1,0 +1,130 @@
+"""What may differ between two nodes, read from the environment once and checked.
+
+The one rule kept here: every setting of a node has its name, default, unit and check on this page; nothing else in
+``player`` reads the environment. The table in docs/player.md is made from it by hand.
+"""
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from environs import Env, EnvError
+from marshmallow.validate import OneOf, Range, Regexp
+
+from protocol.errors import LotteryError
+
+
+class SettingsError(LotteryError):
+    """A setting is missing or cannot be used. The message names it and never shows a secret."""
+
+    code = "settings"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything configurable. Secrets are kept out of ``repr``."""
+
+    database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
+    database_pool_size: int
+    sandbox: bool
+    log_level: str
+    coordinator_url: str
+    operator_api_key: str = field(repr=False)
+    public_url: str
+    webhook_url: str | None
+    webhook_tolerance_seconds: float
+    jwt_keys: tuple[tuple[str, str], ...] = field(repr=False)
+    payment_secret: str = field(repr=False)
+    smtp_url: str | None = field(repr=False)
+    mail_from: str
+    sales_lead_seconds: float
+    poll_seconds: float
+    heartbeat_seconds: float
+    submit_every_seconds: float
+    rate_limits: bool
+    trusted_hops: int
+
+
+def sqlalchemy_url(url: str) -> str:
+    """The address SQLAlchemy wants: ``postgres://`` and ``postgresql://`` name our driver.
+
+    :raises SettingsError: not an address of a PostgreSQL database.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in ("postgres", "postgresql", "postgresql+psycopg2"):
+        raise SettingsError("DATABASE_URL must begin with postgres:// or postgresql://")
+    return f"postgresql+psycopg2://{rest}"
+
+
+def read_settings() -> Settings:
+    """Read and check every setting.
+
+    :raises SettingsError: naming the first one that is missing or wrong.
+    """
+    try:
+        return _read(Env())
+    except EnvError as error:
+        # environs puts the value into its message, and the value may be a secret.
+        name = re.search(r'"([A-Z_]+)"', str(error))
+        raise SettingsError(f"the setting {name[1] if name else ''} is missing or has no usable value") from None
+
+
+def _read(env: Env) -> Settings:
+    sandbox = env.bool("SANDBOX", False)
+    positive = Range(min=0, min_inclusive=False)
+    address = Regexp(r"^https?://[^\s/]+[^\s]*\Z")
+    return Settings(
+        database_url=sqlalchemy_url(env.str("DATABASE_URL")),
+        redis_url=env.str("REDIS_URL"),
+        database_pool_size=env.int("DATABASE_POOL_SIZE", 10, validate=Range(min=1)),
+        sandbox=sandbox,
+        log_level=env.str("LOG_LEVEL", "INFO").upper(),
+        coordinator_url=env.str("COORDINATOR_URL", validate=address).rstrip("/"),
+        operator_api_key=env.str("OPERATOR_API_KEY"),
+        public_url=env.str("PUBLIC_URL", validate=address).rstrip("/"),
+        webhook_url=_webhook_url(env.str("WEBHOOK_URL", "on").strip()),
+        webhook_tolerance_seconds=env.float("WEBHOOK_TOLERANCE_SECONDS", 300.0, validate=positive),
+        jwt_keys=_jwt_keys(env.list("JWT_KEYS", subcast=str)),
+        payment_secret=_secret("PAYMENT_SECRET", env.str("PAYMENT_SECRET")),
+        smtp_url=env.str("SMTP_URL", "", validate=Regexp(r"^(smtps?://[^\s]+)?\Z")) or None,
+        mail_from=env.str("MAIL_FROM", "lottery@localhost"),
+        # The lead is what the last tickets, their count and the manifest need before sales must be over.
+        sales_lead_seconds=env.float("SALES_LEAD_SECONDS", 2.0 if sandbox else 300.0, validate=positive),
+        poll_seconds=env.float("POLL_SECONDS", 1.0 if sandbox else 30.0, validate=positive),
+        heartbeat_seconds=env.float("HEARTBEAT_SECONDS", 60.0, validate=positive),
+        submit_every_seconds=env.float("SUBMIT_EVERY_SECONDS", 1.0 if sandbox else 10.0, validate=positive),
+        rate_limits=env.str("RATE_LIMITS", "on", validate=OneOf(["on", "off"])) == "on",
+        trusted_hops=env.int("TRUSTED_HOPS", 0, validate=Range(min=0)),
+    )
+
+
+def _webhook_url(text: str) -> str | None:
+    """Where the coordinator is told to send events: an address, ``on`` for ours below PUBLIC_URL, ``off`` for nowhere.
+
+    :raises SettingsError: something else.
+    """
+    if text == "off":
+        return None
+    if text != "on" and not text.startswith(("https://", "http://")):
+        raise SettingsError("WEBHOOK_URL must be on, off or a whole address, from https:// on")
+    return text
+
+
+def _jwt_keys(values: list[str]) -> tuple[tuple[str, str], ...]:
+    pairs = [value.partition(":") for value in values]
+    if not all(kid and colon and len(secret) >= 32 for kid, colon, secret in pairs):
+        raise SettingsError("JWT_KEYS must hold kid:secret pairs, newest first, each secret of 32 characters or more")
+    return tuple((kid, secret) for kid, _, secret in pairs)
+
+
+def _secret(name: str, value: str) -> str:
+    if len(value) < 32:
+        raise SettingsError(f"{name} must have 32 characters or more")
+    return value
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process, read at first use."""
+    return read_settings()

@@ -1,0 +1,55 @@
+"""Finding rows that are due and calling workers to them; taking such a row to work on it.
+
+The one rule kept here: whoever works on a row has pushed its ``due_at`` ahead by the length of a lease first, in a
+transaction of its own. So no session is open while the coordinator, a payment provider or a mail server is asked, and
+a worker that dies is followed by another when the lease is over.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from player.models.chores import Chore
+from player.models.mails import Mail
+from player.models.payments import Payment
+from player.models.rounds import Round
+from player.models.session import transaction
+from player.models.webhooks import Webhook
+from player.tasks.broker import ring
+
+DueTable = type[Round] | type[Webhook] | type[Chore] | type[Payment] | type[Mail]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table of due rows, the actor that is called to them, and how long it may take for one, seconds."""
+
+    table: DueTable
+    actor: str
+    lease_seconds: float
+
+
+SOURCES = (
+    Source(Round, "advance_round", 60.0),
+    Source(Webhook, "handle_webhook", 30.0),
+    Source(Chore, "do_chore", 60.0),
+    Source(Payment, "tell_provider", 60.0),
+    Source(Mail, "send_mail", 60.0),
+)
+BATCH = 200
+"""Rows of one table called for in one tick at the most."""
+
+
+def ring_due() -> int:
+    """Call a worker to every due row; returns how many calls were made.
+
+    A row is called for at each tick until somebody takes it; a second call finds it taken and does nothing.
+    """
+    rung = 0
+    for source in SOURCES:
+        (key,) = source.table.__table__.primary_key
+        with transaction() as session:
+            wanted = select(key).where(source.table.due_at <= func.clock_timestamp()).order_by(source.table.due_at)
+            ids = list(session.scalars(wanted.limit(BATCH)))
+        rung += sum(ring(source.actor, str(row_id)) for row_id in ids)
+    return rung

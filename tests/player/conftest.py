@@ -1,0 +1,54 @@
+"""A node on a database of its own, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.databases import fresh_database, made_once, moved_in
+
+OPERATOR_API_KEY = "sk_0011223344556677_" + "ab" * 32
+
+ENVIRONMENT = {
+    "COORDINATOR_URL": "http://127.0.0.1:9",
+    "OPERATOR_API_KEY": OPERATOR_API_KEY,
+    "PUBLIC_URL": "http://127.0.0.1:8100",
+    "JWT_KEYS": "k1:" + "s" * 48,
+    "PAYMENT_SECRET": "p" * 48,
+    "SANDBOX": "1",
+    "RATE_LIMITS": "off",
+}
+
+
+@pytest.fixture(scope="session")
+def node_template() -> str:
+    """The name of a database with every migration of a node applied."""
+    return made_once("node", [sys.executable, "-m", "alembic", "-c", "player/alembic.ini", "upgrade", "head"])
+
+
+@pytest.fixture
+def node(node_template: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A node's code in this process, on an empty database of this test; its URL."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    with fresh_database(node_template, "node") as url, _moved_in():
+        yield url
+
+
+@pytest.fixture
+def client(node: str) -> FlaskClient:
+    """A client of the node's API."""
+    from player.api.factory import create_app
+
+    return create_app().test_client()
+
+
+def _moved_in() -> contextlib.AbstractContextManager[None]:
+    from player import settings
+    from player.models import session
+
+    return moved_in(session.engine, settings.settings)

@@ -99,7 +99,9 @@ def _growth(rounds: Sequence[Played], figures: Sequence[Mapping[str, float]]) ->
         for name in after
         if name not in _LATENCIES and min(before[name], after[name]) >= _SHORT
     ]
-    worst, where = max(found, default=(0.0, "nothing was long enough to tell"))
+    if not found:
+        return 0.0, "nothing was long enough to tell"
+    worst, where = max(found)
     return worst, f"{worst:.2f} at most: {where}"
 
 

@@ -22,6 +22,7 @@ from bench.web import UNLIMITED
 from deploy import children
 from deploy.coordinator import coordinator
 from deploy.data_folder import throw_away
+from deploy.demo_desk import Desk
 from deploy.demo_screen import Screen
 from deploy.engines import leave_on_sigterm
 from deploy.failure import Failure
@@ -64,7 +65,7 @@ def main() -> int:
                 operators = [operator(running.base_url, key, f"Operator {place}") for place in range(OPERATORS)]
                 keys = [(each["operatorId"], each["apiKey"]) for each in operators]
                 watch = Watch(running)
-                stage = Stage(running, {"X-Service-Admin-Key": key}, keys, pool, watch, screen, folder.path)
+                stage = Stage(running, Desk(running.base_url, key), keys, pool, watch, screen, folder.path)
                 try:
                     with watch.watching():
                         play(stage, WARM_UP)

@@ -13,8 +13,8 @@ import psycopg2
 
 from bench import round_clients as clients
 from bench.round_play import Played, Stage
-from deploy.demo_operator import call
 from deploy.failure import Failure
+from player.coordinator import Coordinator
 
 
 def check(stage: Stage, played: Played) -> str:
@@ -23,7 +23,8 @@ def check(stage: Stage, played: Played) -> str:
     :raises Failure: something does not hold.
     """
     shown = stage.round(played.round_id)
-    proof = call("GET", f"{stage.running.base_url}/api/public/rounds/{played.round_id}/proof", {})
+    with Coordinator(stage.running.base_url) as anybody:
+        proof = anybody.proof_bundle(played.round_id)
     drawn = tuple(int(shown[name]) for name in ("jackpotNumber", *(f"bonus{tier}" for tier in range(1, 6))))
     books = stage.pool.map(partial(clients.wins, drawn=drawn), played.sellers)
     sold = [sum(tiers) for tiers in zip(*books, strict=True)]

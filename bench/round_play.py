@@ -21,8 +21,9 @@ import psycopg2
 from bench import round_clients as clients
 from bench.round_memory import Watch
 from deploy.coordinator import Coordinator
-from deploy.demo_operator import call
+from deploy.demo_desk import Desk
 from deploy.demo_screen import Screen
+from player.coordinator import Coordinator as Operator
 from protocol.timestamps import format_timestamp
 
 PHASES = {
@@ -61,7 +62,7 @@ class Stage:
     """What a round is played on. `operators`: id and API key of each."""
 
     running: Coordinator
-    admin: Mapping[str, str]
+    desk: Desk
     operators: Sequence[tuple[str, str]]
     pool: Pool
     watch: Watch
@@ -70,7 +71,7 @@ class Stage:
 
     def round(self, round_id: int) -> dict[str, Any]:
         """The round as an admin sees it."""
-        return call("GET", f"{self.running.base_url}/api/admin/rounds/{round_id}", self.admin)
+        return self.desk.round(round_id)
 
 
 def play(stage: Stage, tickets: int) -> Played:
@@ -121,7 +122,7 @@ class _Round:
         start = datetime.now(UTC)
         deadlines = {name: format_timestamp(start + timedelta(days=day)) for day, name in enumerate(_NAMES, 1)}
         stage = self._stage
-        opened = call("POST", f"{stage.running.base_url}/api/admin/rounds", stage.admin, json=deadlines)
+        opened = stage.desk.open_round(deadlines)
         played, count = self._played, len(stage.operators)
         played.round_id = int(opened["id"])
         port = int(stage.running.env["PORT"])
@@ -204,10 +205,9 @@ class _Round:
         return f", {kind}: {planned - left} of {planned} pieces" if planned else ""
 
     def _reveal(self) -> None:
-        url = f"{self._stage.running.base_url}/api/operator/nonce"
         for seller in self._played.sellers:
-            body = {"roundId": seller.round_id, "nonce": seller.nonce.hex()}
-            call("POST", url, {"X-Service-Key": seller.api_key}, json=body)
+            with Operator(self._stage.running.base_url, seller.api_key) as operator:
+                operator.reveal_nonce(seller.round_id, seller.nonce)
 
     def _time(self) -> None:
         timeline = self._stage.round(self._played.round_id)["timeline"]

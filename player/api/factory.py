@@ -7,8 +7,19 @@ from flask import Flask
 from flask_smorest import Api
 
 from player import logs
-from player.api import credentials, errors, health, limits
-from player.api.credentials import Guard
+from player.api import (
+    credentials,
+    errors,
+    health,
+    limits,
+    money,
+    payment_callbacks,
+    payments,
+    prizes,
+    sandbox_payments,
+    tickets,
+)
+from player.api.credentials import Guard, ask_player
 from player.api.parsing import Blueprint
 from player.models import tables
 from player.settings import settings
@@ -19,7 +30,15 @@ VERSION = "2.0.0"
 LARGEST_BODY = 256 * 1024
 """Bytes. Nothing a player sends is longer; a webhook that tells of 1,000 exclusions is not either."""
 
-BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = ((health.blueprint, None),)
+BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
+    (health.blueprint, None),
+    (money.blueprint, ask_player),
+    (tickets.blueprint, ask_player),
+    (prizes.blueprint, ask_player),
+    (payments.blueprint, ask_player),
+    (payment_callbacks.blueprint, None),
+    (sandbox_payments.blueprint, None),
+)
 """Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""
 
 

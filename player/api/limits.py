@@ -30,7 +30,7 @@ _BY_PATH = {
     "/api/auth/refresh": ("refresh", REFRESH),
     "/api/player/tickets/purchase": ("purchase", PURCHASES),
 }
-_UNCOUNTED = ("/health", "/webhooks/")
+_UNCOUNTED = ("/health", "/webhooks/", "/api/payments/callback")
 
 
 def register(app: Flask) -> None:

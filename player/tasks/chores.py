@@ -19,7 +19,7 @@ from player.models.chores import Chore, Kind, View
 from player.models.session import database_now, transaction
 from player.settings import settings
 from player.tasks.asking import coordinator
-from player.tasks.broker import QUEUE
+from player.tasks.broker import QUEUE, broker
 from player.tasks.discovery import look_for_rounds
 from player.tasks.due import put_back, take
 from player.tasks.publishing import published
@@ -32,7 +32,7 @@ _VIEW_SECONDS = 10.0
 _AGAIN_SECONDS = 5.0
 
 
-@dramatiq.actor(queue_name=QUEUE, max_retries=0)
+@dramatiq.actor(broker=broker, queue_name=QUEUE)
 def do_chore(kind: str) -> None:
     """Do one chore if it is due."""
     row = take(Chore, kind)

@@ -11,12 +11,12 @@ from player.models.chores import Kind
 from player.models.looks import wake
 from player.models.session import transaction
 from player.models.webhooks import Webhook
-from player.tasks.broker import QUEUE
+from player.tasks.broker import QUEUE, broker
 from player.tasks.chores import call_for
 from player.tasks.due import put_back, take
 
 
-@dramatiq.actor(queue_name=QUEUE, max_retries=0)
+@dramatiq.actor(broker=broker, queue_name=QUEUE)
 def handle_webhook(delivery_id: str) -> None:
     """Call a worker to what a delivery is about."""
     row = take(Webhook, delivery_id)

@@ -18,7 +18,7 @@ from player.models.rounds import Round, Stage
 from player.models.session import database_now, transaction
 from player.tasks.asking import again_at, coordinator
 from player.tasks.binding import bind
-from player.tasks.broker import QUEUE
+from player.tasks.broker import QUEUE, broker
 from player.tasks.checking import check
 from player.tasks.due import put_back, take
 from player.tasks.looking import Disagreement, Look
@@ -41,7 +41,7 @@ STEPS: Final[Mapping[Stage, Callable[[Look], datetime | None]]] = MappingProxyTy
 """What is done in each stage; each returns when to look again, None for never."""
 
 
-@dramatiq.actor(queue_name=QUEUE, max_retries=0)
+@dramatiq.actor(broker=broker, queue_name=QUEUE)
 def advance_round(row_id: str) -> None:
     """Take a round as far as it goes now."""
     while look_at(int(row_id)):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any, NewType, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from player.coordinator.errors import Unreadable
 from protocol.errors import LotteryError
@@ -62,11 +62,12 @@ def _reader(kind: Any) -> _Reader:
     if get_origin(kind) is tuple:
         each = _reader(get_args(kind)[0])
         return lambda value: tuple(each(one) for one in _exactly(list, value))
-    if isinstance(kind, types.UnionType):
+    if get_origin(kind) in (types.UnionType, Union):
         (some,) = (each for each in get_args(kind) if each is not types.NoneType)
         present = _reader(some)
         return lambda value: None if value is None else present(value)
-    return lambda value: _exactly(kind, value)
+    plain = get_origin(kind) or kind
+    return lambda value: _exactly(plain, value)
 
 
 def _of_object(kind: Any) -> _Reader:
@@ -84,8 +85,8 @@ def _of_object(kind: Any) -> _Reader:
                 raise LookupError(f"no {published}")
             try:
                 found[name] = reader(given[published])
-            except (TypeError, ValueError, LotteryError):
-                raise ValueError(f"{published} is of another kind") from None
+            except (TypeError, ValueError, LotteryError) as problem:
+                raise ValueError(f"{published}: {problem}") from None
         return kind(**found)
 
     return of_object

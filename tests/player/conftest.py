@@ -1,16 +1,19 @@
-"""A node on a database of its own, in this process."""
+"""A node on a database of its own, in this process; and coordinators to talk to: the real one, and a stubborn one."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.serving import make_server
 
 from tests.databases import fresh_database, made_once, moved_in
+from tests.player.stubborn import Stubborn, stubborn_coordinator
 
 if TYPE_CHECKING:
     from tests.player.coordinating import Side
@@ -76,6 +79,27 @@ def client(node: str) -> FlaskClient:
     from player.api.factory import create_app
 
     return create_app().test_client()
+
+
+@pytest.fixture
+def coordinator_url(house: None) -> Iterator[str]:
+    """The address of the real coordinator's application, on this test's own database, in a thread of this process."""
+    from app import create_app
+
+    server = make_server("127.0.0.1", 0, create_app(), threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def stubborn() -> Iterator[Stubborn]:
+    """A coordinator that misbehaves on demand."""
+    with stubborn_coordinator() as state:
+        yield state
 
 
 def _moved_in() -> contextlib.AbstractContextManager[None]:

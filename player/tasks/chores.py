@@ -13,6 +13,7 @@ from typing import Any, Final
 import dramatiq
 from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
 
 from player.coordinator import Coordinator, CoordinatorError
 from player.models.chores import Chore, Kind, View
@@ -53,14 +54,10 @@ def do_chore(kind: str) -> None:
     put_back(row, now + timedelta(seconds=min(every(), _AGAIN_SECONDS) if error else every()))
 
 
-def call_for(kind: Kind) -> None:
+def call_for(session: Session, kind: Kind) -> None:
     """Let a chore be done at once."""
-    with transaction() as session:
-        session.execute(
-            update(Chore)
-            .where(Chore.kind == kind, Chore.due_at > func.clock_timestamp())
-            .values(due_at=func.clock_timestamp())
-        )
+    later = update(Chore).where(Chore.kind == kind, Chore.due_at > func.clock_timestamp())
+    session.execute(later.values(due_at=func.clock_timestamp()))
 
 
 def webhook_address() -> str | None:

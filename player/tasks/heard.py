@@ -5,7 +5,7 @@ one could do no more than make us look.
 """
 
 import dramatiq
-from sqlalchemy import func, update
+from sqlalchemy import func, select
 
 from player.models.chores import Kind
 from player.models.looks import wake
@@ -13,23 +13,18 @@ from player.models.session import transaction
 from player.models.webhooks import Webhook
 from player.tasks.broker import QUEUE, broker
 from player.tasks.chores import call_for
-from player.tasks.due import put_back, take
 
 
 @dramatiq.actor(broker=broker, queue_name=QUEUE)
 def handle_webhook(delivery_id: str) -> None:
-    """Call a worker to what a delivery is about."""
-    row = take(Webhook, delivery_id)
-    if row is None:
-        return
-    if row.event == "operator.heartbeat_missed":
-        call_for(Kind.HEARTBEAT)
-    elif row.round_id is not None:
-        with transaction() as session:
-            known = wake(session, row.round_id)
-        if not known:
-            call_for(Kind.POLL)
+    """Call a worker to what a delivery is about: one transaction, since nobody outside has to be asked."""
     with transaction() as session:
-        handled = update(Webhook).where(Webhook.delivery_id == delivery_id)
-        session.execute(handled.values(handled_at=func.clock_timestamp()))
-    put_back(row, None)
+        waiting = select(Webhook).where(Webhook.delivery_id == delivery_id, Webhook.due_at.is_not(None))
+        row = session.scalars(waiting.with_for_update(skip_locked=True)).first()
+        if row is None:
+            return
+        if row.event == "operator.heartbeat_missed":
+            call_for(session, Kind.HEARTBEAT)
+        elif row.round_id is not None and not wake(session, row.round_id):
+            call_for(session, Kind.POLL)
+        row.handled_at, row.due_at = func.clock_timestamp(), None

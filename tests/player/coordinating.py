@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import func, text, update
-from werkzeug.serving import make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 from player.models.ledger import player_account, sales_account, transfer
 from player.models.players import Player
@@ -26,6 +26,15 @@ from player.models.tickets import Ticket
 
 PRICE = 3_000_000
 FUNDS = 10**9
+
+
+class _Quiet(WSGIRequestHandler):
+    """Says nothing of requests that were answered."""
+
+    protocol_version = "HTTP/1.1"  # connections are kept, as by any server that this would be
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        pass
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ def coordinator_on_the_wire() -> Iterator[str]:
     """The address of the coordinator's application, as it is in this process."""
     from app import create_app
 
-    server = make_server("127.0.0.1", 0, create_app(), threaded=True)
+    server = make_server("127.0.0.1", 0, create_app(), threaded=True, request_handler=_Quiet)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -6,7 +6,7 @@ that it arrives twice changes nothing.
 
 from datetime import datetime, timedelta
 
-from player.coordinator import CoordinatorError
+from player.coordinator import Conflict, CoordinatorError
 from player.models.looks import close_sales
 from player.models.session import transaction
 from player.models.submissions import (
@@ -35,7 +35,12 @@ def sell(look: Look) -> datetime | None:
     with transaction() as session:
         waiting = has_unsent(session, row.id)
     if waiting:
-        send_all(look)
+        try:
+            send_all(look)
+        except Conflict as refusal:
+            if refusal.code != "sales_ended" or look.ask_again().state == "OPEN":
+                raise
+            return look.now  # our clocks differ: the next look finds the state that we were told
     return min(look.now + timedelta(seconds=settings().submit_every_seconds), row.sales_close_at)
 
 

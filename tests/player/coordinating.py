@@ -105,23 +105,19 @@ def some_players(count: int) -> list[int]:
         return [player.id for player in players]
 
 
+def a_ticket(ticket_id: str, round_id: int, player_id: int, numbers: tuple[int, ...]) -> Ticket:
+    """A ticket with these six numbers."""
+    jackpot, *bonuses = numbers
+    bonus = {f"bonus{place}": number for place, number in enumerate(bonuses, 1)}
+    known = {"ticket_id": ticket_id, "round_id": round_id, "player_id": player_id, "jackpot_number": jackpot}
+    return Ticket(**known, **bonus, is_quick_pick=True, price=PRICE)
+
+
 def sell(round_id: int, player_id: int, numbers: tuple[int, ...]) -> str:
     """Sell a ticket as a purchase does; its id."""
     ticket_id = f"{round_id}-{uuid4().hex}"
-    jackpot, *bonuses = numbers
     with transaction() as session:
-        bonus = {f"bonus{place}": number for place, number in enumerate(bonuses, 1)}
-        session.add(
-            Ticket(
-                ticket_id=ticket_id,
-                player_id=player_id,
-                round_id=round_id,
-                jackpot_number=jackpot,
-                **bonus,
-                is_quick_pick=True,
-                price=PRICE,
-            )
-        )
+        session.add(a_ticket(ticket_id, round_id, player_id, numbers))
         session.flush()
         transfer(session, f"purchase:{ticket_id}", player_account(player_id), sales_account(round_id), PRICE)
     return ticket_id

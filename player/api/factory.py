@@ -7,8 +7,9 @@ from flask import Flask
 from flask_smorest import Api
 
 from player import logs
-from player.api import credentials, errors, health, limits
-from player.api.credentials import Guard
+from player.api import commands, credentials, errors, health, limits
+from player.api.admin import audit as admin_audit
+from player.api.credentials import Guard, ask_staff
 from player.api.parsing import Blueprint
 from player.models import tables
 from player.settings import settings
@@ -19,7 +20,10 @@ VERSION = "2.0.0"
 LARGEST_BODY = 256 * 1024
 """Bytes. Nothing a player sends is longer; a webhook that tells of 1,000 exclusions is not either."""
 
-BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = ((health.blueprint, None),)
+BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
+    (health.blueprint, None),
+    (admin_audit.blueprint, ask_staff),
+)
 """Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""
 
 
@@ -45,6 +49,7 @@ def create_app() -> Flask:
     for blueprint, _ in BLUEPRINTS:
         api.register_blueprint(blueprint)
     errors.register(app)
+    app.cli.add_command(commands.staff_key)
     # In this order: who asks, then counting, then refusing whom nobody knows.
     credentials.register(app, {blueprint.name: guard for blueprint, guard in BLUEPRINTS if guard is not None})
     limits.register(app)

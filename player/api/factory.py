@@ -7,10 +7,9 @@ from flask import Flask
 from flask_smorest import Api
 
 from player import logs
-from player.api import commands, credentials, errors, health, limits
-from player.api.admin import audit as admin_audit
+from player.api import admin, commands, credentials, errors, health, limits
 from player.api.credentials import Guard, ask_staff
-from player.api.parsing import Blueprint
+from player.api.parsing import Blueprint, Id
 from player.models import tables
 from player.settings import settings
 
@@ -22,7 +21,7 @@ LARGEST_BODY = 256 * 1024
 
 BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
     (health.blueprint, None),
-    (admin_audit.blueprint, ask_staff),
+    *((blueprint, ask_staff) for blueprint in admin.BLUEPRINTS),
 )
 """Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""
 
@@ -36,6 +35,7 @@ def create_app() -> Flask:
     app = Flask("player", static_folder=None)
     # A doubled slash is an unknown path, not a redirect: werkzeug's redirects are pages of HTML.
     app.url_map.merge_slashes = False
+    app.url_map.converters["int"] = Id
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(
         API_TITLE="Lottery operator: player API",

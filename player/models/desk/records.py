@@ -7,7 +7,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from player.models.chores import Chore
+from player.models.mails import Mail
 from player.models.staff import AuditEntry
+from player.models.webhooks import Webhook
 
 
 def audit(
@@ -27,3 +29,27 @@ def audit(
 def chores(session: Session) -> list[Chore]:
     """Every chore, by name."""
     return list(session.scalars(select(Chore).order_by(Chore.kind)))
+
+
+def find_webhooks(
+    session: Session, limit: int, offset: int, event: str | None, round_id: int | None, handled: bool | None
+) -> list[Webhook]:
+    """A page of the webhooks we received, newest first."""
+    wanted = select(Webhook).order_by(Webhook.received_at.desc(), Webhook.delivery_id).limit(limit).offset(offset)
+    if event is not None:
+        wanted = wanted.where(Webhook.event == event)
+    if round_id is not None:
+        wanted = wanted.where(Webhook.round_id == round_id)
+    if handled is not None:
+        wanted = wanted.where(Webhook.handled_at.is_not(None) if handled else Webhook.handled_at.is_(None))
+    return list(session.scalars(wanted))
+
+
+def find_mails(session: Session, limit: int, offset: int, player_id: int | None, sent: bool | None) -> list[Mail]:
+    """A page of mails, newest first."""
+    wanted = select(Mail).order_by(Mail.id.desc()).limit(limit).offset(offset)
+    if player_id is not None:
+        wanted = wanted.where(Mail.player_id == player_id)
+    if sent is not None:
+        wanted = wanted.where(Mail.sent_at.is_not(None) if sent else Mail.sent_at.is_(None))
+    return list(session.scalars(wanted))

@@ -1,0 +1,75 @@
+"""Players as staff finds them: by id, e-mail address or name, and what is known of one.
+
+One rule: what is shown of a player is what a decision about her needs; never her password's hash or a token's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from player.models.ledger import balance, player_account
+from player.models.limits import Limit
+from player.models.players import Player, player
+from player.models.sessions import PlayerSession
+from player.models.tickets import Ticket
+from player.models.transactions import Transaction
+
+
+@dataclass(frozen=True)
+class PlayerFile:
+    """One player and what belongs to her; ``balance`` in micro-USDC, ``sessions`` those that have not ended."""
+
+    player: Player
+    balance: int
+    limits: Sequence[Limit]
+    sessions: int
+    tickets: int
+
+
+def find_players(
+    session: Session, limit: int, offset: int, search: str | None, kyc_level: str | None, suspended: bool | None
+) -> list[Player]:
+    """A page of players, newest first. ``search`` is an id, or a part of an e-mail address or a display name."""
+    wanted = select(Player).order_by(Player.id.desc()).limit(limit).offset(offset)
+    if search is not None:
+        fits = [Player.email.icontains(search, autoescape=True), Player.display_name.icontains(search, autoescape=True)]
+        if search.isascii() and search.isdigit() and len(search) <= 18:
+            fits.append(Player.id == int(search))
+        wanted = wanted.where(or_(*fits))
+    if kyc_level is not None:
+        wanted = wanted.where(Player.kyc_level == kyc_level)
+    if suspended is not None:
+        wanted = wanted.where(Player.suspended_at.is_not(None) if suspended else Player.suspended_at.is_(None))
+    return list(session.scalars(wanted))
+
+
+def player_file(session: Session, player_id: int) -> PlayerFile:
+    """One player.
+
+    :raises NotFound: no such player.
+    """
+    found = player(session, player_id)
+    limits = session.scalars(select(Limit).where(Limit.player_id == player_id).order_by(Limit.period)).all()
+    open_sessions = select(func.count()).where(PlayerSession.player_id == player_id, PlayerSession.ended_at.is_(None))
+    bought = select(func.count()).where(Ticket.player_id == player_id)
+    return PlayerFile(
+        player=found,
+        balance=balance(session, player_account(player_id)),
+        limits=limits,
+        sessions=session.scalars(open_sessions).one(),
+        tickets=session.scalars(bought).one(),
+    )
+
+
+def statement(session: Session, player_id: int, limit: int, offset: int, type: str | None) -> list[Transaction]:  # noqa: A002
+    """A page of a player's transactions, newest first.
+
+    :raises NotFound: no such player.
+    """
+    player(session, player_id)
+    wanted = select(Transaction).where(Transaction.player_id == player_id).order_by(Transaction.id.desc())
+    if type is not None:
+        wanted = wanted.where(Transaction.type == type)
+    return list(session.scalars(wanted.limit(limit).offset(offset)))

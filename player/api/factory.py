@@ -7,7 +7,7 @@ from flask import Flask
 from flask_smorest import Api
 
 from player import logs
-from player.api import admin, commands, credentials, errors, health, limits
+from player.api import admin, commands, credentials, errors, health, limits, rounds
 from player.api.credentials import Guard, ask_staff
 from player.api.parsing import Blueprint, Id
 from player.models import tables
@@ -21,6 +21,7 @@ LARGEST_BODY = 256 * 1024
 
 BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
     (health.blueprint, None),
+    (rounds.blueprint, None),
     *((blueprint, ask_staff) for blueprint in admin.BLUEPRINTS),
 )
 """Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""

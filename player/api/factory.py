@@ -4,10 +4,9 @@ The one rule kept here: everything that is registered is listed on this page.
 """
 
 from flask import Flask
-from flask_smorest import Api
 
 from player import logs
-from player.api import admin, commands, credentials, errors, health, limits, rounds
+from player.api import admin, commands, credentials, errors, health, limits, openapi, rounds
 from player.api.credentials import Guard, ask_staff
 from player.api.parsing import Blueprint, Id
 from player.models import tables
@@ -46,13 +45,15 @@ def create_app() -> Flask:
         OPENAPI_JSON_PATH="openapi.json",
         MAX_CONTENT_LENGTH=LARGEST_BODY,
     )
-    api = Api(app)
+    api = openapi.Api(app)
     for blueprint, _ in BLUEPRINTS:
         api.register_blueprint(blueprint)
     errors.register(app)
     app.cli.add_command(commands.staff_key)
     # In this order: who asks, then counting, then refusing whom nobody knows.
-    credentials.register(app, {blueprint.name: guard for blueprint, guard in BLUEPRINTS if guard is not None})
+    guards = {blueprint.name: guard for blueprint, guard in BLUEPRINTS if guard is not None}
+    credentials.register(app, guards)
     limits.register(app)
     app.before_request(credentials.refuse_unknown)
+    openapi.complete(app, api, guards)
     return app

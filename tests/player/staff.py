@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from flask.testing import FlaskClient
@@ -22,8 +21,8 @@ from player.models.staff import issue_staff_key
 from player.models.tickets import Submission, Ticket
 from player.models.transactions import Transaction
 from player.models.webhooks import Webhook
+from tests.player.factories import TICKET_PRICE, an_open_round
 
-PRICE = 3_000_000
 NUMBERS = ("jackpot_number", "bonus1", "bonus2", "bonus3", "bonus4", "bonus5")
 
 
@@ -56,24 +55,6 @@ def some_staff(client: FlaskClient, name: str = "Ana") -> Staff:
     return Staff(client, key)
 
 
-def a_round(session: Session, number: int, **changes: object) -> Round:
-    """A round, on sale unless said otherwise."""
-    now = datetime.now(UTC)
-    values: dict[str, object] = {
-        "state": "OPEN",
-        "ticket_price": PRICE,
-        "odds_range": 10_000_000,
-        "seal_at": now + timedelta(hours=1),
-        "sales_close_at": now + timedelta(minutes=59),
-        "scheduled_draw_time": now + timedelta(hours=2),
-        "nonce": os.urandom(32),
-    }
-    row = Round(id=number, **{**values, **changes})
-    session.add(row)
-    session.flush()
-    return row
-
-
 def a_draw(round_id: int, **changes: object) -> dict[str, Any]:
     """A draw as the coordinator publishes it (interface section 2.3)."""
     names = ("jackpotNumber", "bonus1", "bonus2", "bonus3", "bonus4", "bonus5")
@@ -92,9 +73,15 @@ def a_draw(round_id: int, **changes: object) -> dict[str, Any]:
 
 def a_ticket(session: Session, player_id: int, round_id: int, name: str) -> Ticket:
     """A ticket that was bought and paid for."""
-    transfer(session, f"purchase:{name}", f"player:{player_id}", f"sales:{round_id}", PRICE)
-    session.add(Transaction(player_id=player_id, type="purchase", amount=-PRICE, reference=name))
-    known = {"ticket_id": name, "player_id": player_id, "round_id": round_id, "price": PRICE, "is_quick_pick": True}
+    transfer(session, f"purchase:{name}", f"player:{player_id}", f"sales:{round_id}", TICKET_PRICE)
+    session.add(Transaction(player_id=player_id, type="purchase", amount=-TICKET_PRICE, reference=name))
+    known = {
+        "ticket_id": name,
+        "player_id": player_id,
+        "round_id": round_id,
+        "price": TICKET_PRICE,
+        "is_quick_pick": True,
+    }
     row = Ticket(**dict.fromkeys(NUMBERS, 1), **known)
     session.add(row)
     session.flush()
@@ -103,18 +90,19 @@ def a_ticket(session: Session, player_id: int, round_id: int, name: str) -> Tick
 
 def a_busy_house() -> None:
     """Players 1 (Ana, with money and a winning ticket) and 2 (Bo, with nothing); round 1 payable, round 2 on sale."""
+    an_open_round(1)
+    an_open_round(2)
     with transaction() as session:
         for name in ("Ana", "Bo"):
             session.add(Player(email=f"{name}@example.com", password_hash="secret", display_name=name))
             session.flush()
         session.add(PlayerSession(player_id=1))
-        transfer(session, "deposit:1", "world", "player:1", 10 * PRICE)
-        deposit = Transaction(player_id=1, type="deposit", amount=10 * PRICE)
+        transfer(session, "deposit:1", "world", "player:1", 10 * TICKET_PRICE)
+        deposit = Transaction(player_id=1, type="deposit", amount=10 * TICKET_PRICE)
         session.add(deposit)
         session.flush()
-        session.add(Payment(player_id=1, transaction_id=deposit.id, kind="deposit", amount=10 * PRICE))
-        first = a_round(session, 1)
-        a_round(session, 2)
+        session.add(Payment(player_id=1, transaction_id=deposit.id, kind="deposit", amount=10 * TICKET_PRICE))
+        first = session.get_one(Round, 1)
         won, lost, active = (a_ticket(session, 1, *of) for of in ((1, "1-won"), (1, "1-lost"), (2, "2-active")))
         batch = Submission(round_id=1, tickets=2, attempts=1, accepted_at=datetime.now(UTC))
         session.add(batch)

@@ -8,7 +8,8 @@ from flask.testing import FlaskClient
 
 from player.models.chores import View
 from player.models.session import transaction
-from tests.player.staff import a_busy_house, a_draw, a_round
+from tests.player.factories import an_open_round
+from tests.player.staff import a_busy_house, a_draw
 
 JACKPOT = {
     "jackpot": "123456789012",
@@ -31,11 +32,10 @@ def the_jackpot(seconds_ago: int) -> None:
 def test_the_round_on_sale_is_the_first_whose_sales_close(client: FlaskClient) -> None:
     assert client.get("/api/rounds/current").json["code"] == "no_open_round"
     now = datetime.now(UTC)
-    with transaction() as session:
-        a_round(session, 1, sales_close_at=now - timedelta(seconds=1))
-        a_round(session, 2, stage="closed")
-        a_round(session, 3, sales_close_at=now + timedelta(minutes=2))
-        a_round(session, 4, sales_close_at=now + timedelta(minutes=1))
+    an_open_round(1, sales_close_at=now - timedelta(seconds=1))
+    an_open_round(2, stage="closed")
+    an_open_round(3, sales_close_at=now + timedelta(minutes=2))
+    an_open_round(4, sales_close_at=now + timedelta(minutes=1))
     shown = client.get("/api/rounds/current").json
     assert (shown["roundId"], shown["ticketPriceUsdc"], shown["oddsRange"]) == (4, 3_000_000, 10_000_000)
     assert shown["jackpot"] is None
@@ -54,8 +54,7 @@ def test_the_jackpot_says_how_old_it_is(client: FlaskClient) -> None:
 
 def test_results_are_the_rounds_that_were_drawn(client: FlaskClient) -> None:
     a_busy_house()
-    with transaction() as session:
-        a_round(session, 3, draw=a_draw(3, jackpotNumber=77))
+    an_open_round(3, draw=a_draw(3, jackpotNumber=77))
     page = client.get("/api/results").json
     assert ([shown["roundId"] for shown in page["results"]], page["count"]) == ([3, 1], 2)
     assert [shown["roundId"] for shown in client.get("/api/results?limit=1&offset=1").json["results"]] == [1]

@@ -10,7 +10,8 @@ from sqlalchemy import func, select
 
 from player.models.session import transaction
 from player.models.sessions import PlayerSession
-from tests.player.staff import PRICE, Staff, a_busy_house, some_staff
+from tests.player.factories import TICKET_PRICE as PRICE
+from tests.player.staff import Staff, a_busy_house, some_staff
 
 
 @pytest.fixture
@@ -42,12 +43,13 @@ def test_players_are_found(staff: Staff) -> None:
 
 def test_a_players_file_has_what_a_decision_needs_and_no_secret(staff: Staff) -> None:
     shown = staff.get("players/1")
-    assert {name: shown[name] for name in ("balance", "openSessions", "ticketCount", "limits")} == {
+    assert {name: shown[name] for name in ("balance", "openSessions", "ticketCount")} == {
         "balance": str(7 * PRICE),
         "openSessions": 1,
         "ticketCount": 3,
-        "limits": [],
     }
+    nothing = {"amount": None, "nextAmount": None, "nextAt": None}
+    assert shown["limits"] == [{"period": period, **nothing} for period in ("day", "week", "month")]
     assert "secret" not in str(shown)
     assert staff.get("players/3", 404)["code"] == "not_found"
     statement = staff.get("players/1/transactions?type=deposit")

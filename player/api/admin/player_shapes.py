@@ -3,6 +3,7 @@
 One rule: the fields that players see of themselves have the same names here.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 from marshmallow import Schema, fields
@@ -68,7 +69,7 @@ def shown_file(found: PlayerFile) -> dict[str, Any]:
     return {
         **{name: getattr(found.player, name) for name in of_player},
         "balance": found.balance,
-        "limits": found.limits,
+        "limits": [{"period": period, **asdict(standing)} for period, standing in found.limits.items()],
         "openSessions": found.sessions,
         "ticketCount": found.tickets,
     }

@@ -3,14 +3,14 @@
 One rule: what is shown of a player is what a decision about her needs; never her password's hash or a token's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from player.models.ledger import balance, player_account
-from player.models.limits import Limit
+from player.models.limits import Standing, limits_of
 from player.models.players import Player, player
 from player.models.sessions import PlayerSession
 from player.models.tickets import Ticket
@@ -19,11 +19,12 @@ from player.models.transactions import Transaction
 
 @dataclass(frozen=True)
 class PlayerFile:
-    """One player and what belongs to her; ``balance`` in micro-USDC, ``sessions`` those that have not ended."""
+    """One player and what belongs to her; ``balance`` in micro-USDC, ``sessions`` those that have not ended, ``limits``
+    by period."""
 
     player: Player
     balance: int
-    limits: Sequence[Limit]
+    limits: Mapping[str, Standing]
     sessions: int
     tickets: int
 
@@ -51,13 +52,12 @@ def player_file(session: Session, player_id: int) -> PlayerFile:
     :raises NotFound: no such player.
     """
     found = player(session, player_id)
-    limits = session.scalars(select(Limit).where(Limit.player_id == player_id).order_by(Limit.period)).all()
     open_sessions = select(func.count()).where(PlayerSession.player_id == player_id, PlayerSession.ended_at.is_(None))
     bought = select(func.count()).where(Ticket.player_id == player_id)
     return PlayerFile(
         player=found,
         balance=balance(session, player_account(player_id)),
-        limits=limits,
+        limits=limits_of(session, player_id),
         sessions=session.scalars(open_sessions).one(),
         tickets=session.scalars(bought).one(),
     )

@@ -42,7 +42,14 @@ WHY = {
     "500": "Something went wrong on our side (`internal`)",
     "503": "The database cannot be reached; try again shortly (`unavailable`)",
 }
-IDS = {
+PARAMETERS = {
+    "limit": "How many at most",
+    "offset": "How many to leave out first",
+    "status": "Of this status only",
+    "type": "Of this type only",
+    "kind": "Of this kind only",
+    "stage": "In this stage only",
+    "kycLevel": "Of this KYC level only",
     "player_id": "A player's `id`",
     "round_id": "The coordinator's id of a round",
     "ticket_id": "A ticket's `id`",
@@ -52,6 +59,11 @@ IDS = {
     "session_id": "A session's `id`",
     "request_id": "A KYC request's `id`",
 }
+
+"""What parameters mean whose own schema does not say it."""
+
+NOTHING_YET = ("/api/rounds/current", "/api/jackpot")
+"""Paths without an id at which there may be nothing."""
 
 
 class ErrorSchema(Schema):
@@ -75,6 +87,8 @@ def complete(app: Flask, api: Api, guards: dict[str, Guard]) -> None:
     for rule in app.url_map.iter_rules():
         item = api.spec._paths.get(FlaskPlugin.flaskpath2openapi(rule.rule))
         guard = guards.get(rule.endpoint.rpartition(".")[0])
+        if item:
+            _describe(item.get("parameters", []))
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"} if item else ():
             _complete(item[method.lower()], method, rule.rule, guard)
 
@@ -85,31 +99,39 @@ def _complete(operation: dict[str, Any], method: str, path: str, guard: Guard | 
     if "description" in operation:
         operation["description"] = operation["description"].replace("``", "`")
     operation["security"] = [{_SCHEME_OF[guard]: []}] if guard else []
-    refusals = {"422", "500"}
-    if not path.startswith("/health"):
-        refusals.add("429")
-    if path != "/health":
-        refusals.add("503")
-    if guard is not None:
-        refusals.add("401")
-    if guard is ask_player:
-        refusals.add("403")
-    if "<" in path or path.endswith("/current") or path == "/api/jackpot":
-        refusals.add("404")
-    if "requestBody" in operation:
-        refusals |= {"400", "413", "415"}
-    if method != "GET":
-        refusals.add("409")
     responses = operation["responses"]
     responses.pop("default", None)
-    for status in sorted(refusals):
+    for status in sorted(_refusals(method, path, guard, "requestBody" in operation)):
         told = responses.get(status)
         # Whatever a view says of its own refusals stays; flask-smorest's own words for 422 do not.
         if not isinstance(told, dict) or "content" not in told:
             responses[status] = _refusal(status)
-    for one in operation.get("parameters", []):
-        if one.get("in") == "path" and one["name"] in IDS:
-            one.setdefault("description", IDS[one["name"]])
+    _describe(operation.get("parameters", []))
+
+
+def _refusals(method: str, path: str, guard: Guard | None, has_body: bool) -> set[str]:
+    found = {"422", "500"}
+    if not path.startswith("/health"):
+        found.add("429")
+    if path != "/health":
+        found.add("503")
+    if guard is not None:
+        found.add("401")
+    if guard is ask_player:
+        found.add("403")
+    if "<" in path or path in NOTHING_YET:
+        found.add("404")
+    if has_body:
+        found |= {"400", "413", "415"}
+    if method != "GET":
+        found.add("409")
+    return found
+
+
+def _describe(parameters: list[dict[str, Any]]) -> None:
+    for one in parameters:
+        if one["name"] in PARAMETERS:
+            one.setdefault("description", PARAMETERS[one["name"]])
 
 
 def _refusal(status: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``GET /api/admin/audit`` and ``/api/admin/chores``: what staff did, and whether the node does its duty."""
+"""``/api/admin/audit``, ``/chores`` and ``/views``: what staff did, whether the node does its duty, what it heard."""
 
 from typing import Any
 
@@ -43,6 +43,14 @@ class StaffChoreSchema(Schema):
     lastError = fields.String(required=True, allow_none=True, attribute="last_error")
 
 
+class StaffViewSchema(Schema):
+    """Something the coordinator shows us, as it was when we last asked."""
+
+    name = fields.String(required=True, metadata={"description": "jackpot, odds, operator or balance"})
+    body = fields.Raw(required=True, metadata={"description": "An object with the coordinator's published names"})
+    fetchedAt = Moment(required=True, attribute="fetched_at")
+
+
 @blueprint.route("/audit")
 class Audit(MethodView):
     """The audit log."""
@@ -71,3 +79,17 @@ class Chores(MethodView):
         """
         with transaction() as session:
             return listed("chores", records.chores(session))
+
+
+@blueprint.route("/views")
+class Views(MethodView):
+    """What the coordinator says of us."""
+
+    @blueprint.response(200, listing("StaffViews", "views", StaffViewSchema))
+    def get(self) -> dict[str, Any]:
+        """Show what the coordinator last told us
+
+        Our own profile with its reputation, our deposit for escrow, the jackpot and the odds.
+        """
+        with transaction() as session:
+            return listed("views", records.views(session))

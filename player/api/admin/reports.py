@@ -1,4 +1,4 @@
-"""``/api/admin/reports``: what a round brought, and what moved on each day.
+"""``/api/admin/reports``: whether all money agrees, what a round brought, and what moved on each day.
 
 One rule: amounts are micro-USDC and days are UTC.
 """
@@ -12,6 +12,7 @@ from marshmallow import Schema, fields
 from player.api.admin.shapes import StaffCountSchema, listed, listing
 from player.api.fields import Amount
 from player.api.parsing import Blueprint
+from player.models.books import books
 from player.models.desk.reports import daily, round_report
 from player.models.session import transaction
 
@@ -56,6 +57,36 @@ class StaffRoundReportSchema(Schema):
         required=True, attribute="reported", metadata={"description": "Prizes the coordinator knows to be paid"}
     )
     house = _micro("sales less refunds, less prizes claimed or still to be claimed; before the coordinator's shares")
+
+
+class StaffBooksSchema(Schema):
+    """What is on which accounts, and what does not agree."""
+
+    balanced = fields.Boolean(required=True, metadata={"description": "Whether everything agrees"})
+    world = _micro("below zero by what players paid in and were not paid out")
+    players = _micro("on all players' balances")
+    withdrawals = _micro("asked for by players and on its way to their banks")
+    sales = _micro("tickets of rounds that are not settled")
+    house = _micro("the operator's own")
+    faults = fields.List(
+        fields.String(), required=True, metadata={"description": "A sentence each: what should be, and what is"}
+    )
+
+
+@blueprint.route("/books")
+class Books(MethodView):
+    """Reconciliation."""
+
+    @blueprint.response(200, StaffBooksSchema)
+    def get(self) -> Any:
+        """Check that all money agrees
+
+        Accounts with transfers, balances with the players' statements, sales with tickets, withdrawals with payments,
+        claims with prizes. It reads everything there is, in one moment: for a report a day, not for a monitor.
+        """
+        with transaction() as session:
+            session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            return books(session)
 
 
 @blueprint.route("/rounds/<int:round_id>")

@@ -1,4 +1,4 @@
-"""The audit log, the chores, and the letters in both directions: webhooks received, mails to players.
+"""What the node did and heard: the audit log, chores, the coordinator's views, webhooks received, mails to players.
 
 One rule: newest first, one page at a time.
 """
@@ -6,7 +6,7 @@ One rule: newest first, one page at a time.
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from player.models.chores import Chore
+from player.models.chores import Chore, View
 from player.models.mails import Mail
 from player.models.staff import AuditEntry
 from player.models.webhooks import Webhook
@@ -29,6 +29,11 @@ def audit(
 def chores(session: Session) -> list[Chore]:
     """Every chore, by name."""
     return list(session.scalars(select(Chore).order_by(Chore.kind)))
+
+
+def views(session: Session) -> list[View]:
+    """What the coordinator last showed us, by name."""
+    return list(session.scalars(select(View).order_by(View.name)))
 
 
 def find_webhooks(

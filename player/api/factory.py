@@ -7,8 +7,8 @@ from flask import Flask
 from flask_smorest import Api
 
 from player import logs
-from player.api import credentials, errors, health, limits
-from player.api.credentials import Guard
+from player.api import auth, credentials, errors, health, limits, own_account
+from player.api.credentials import Guard, ask_player
 from player.api.parsing import Blueprint
 from player.models import tables
 from player.settings import settings
@@ -19,7 +19,11 @@ VERSION = "2.0.0"
 LARGEST_BODY = 256 * 1024
 """Bytes. Nothing a player sends is longer; a webhook that tells of 1,000 exclusions is not either."""
 
-BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = ((health.blueprint, None),)
+BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
+    (health.blueprint, None),
+    (auth.blueprint, None),
+    (own_account.blueprint, ask_player),
+)
 """Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""
 
 

@@ -4,6 +4,7 @@ The one rule kept here: who may call an operation is told from its blueprint's g
 document cannot promise what the guard does not keep.
 """
 
+import re
 from typing import Any
 
 from flask import Flask
@@ -94,18 +95,17 @@ def complete(app: Flask, api: Api, guards: dict[str, Guard]) -> None:
 
 
 def _complete(operation: dict[str, Any], method: str, path: str, guard: Guard | None) -> None:
-    # Docstrings are sentences in reStructuredText; a summary is a heading, and readers expect Markdown.
-    operation["summary"] = operation.get("summary", "").removesuffix(".").replace("``", "`")
-    if "description" in operation:
-        operation["description"] = operation["description"].replace("``", "`")
+    # Docstrings are sentences in reStructuredText. Their first is the heading, and readers expect Markdown.
+    told = f"{operation.get('summary', '')}\n{operation.get('description', '')}".replace("``", "`")
+    summary, _, more = re.sub(r"(?<!\n)\n(?!\n)", " ", told).partition("\n\n")
+    summary, _, rest = summary.strip().removesuffix(".").partition(". ")
+    operation["summary"] = summary
+    operation["description"] = "\n\n".join(part for part in (rest and f"{rest}.", more.strip()) if part)
     operation["security"] = [{_SCHEME_OF[guard]: []}] if guard else []
     responses = operation["responses"]
     responses.pop("default", None)
     for status in sorted(_refusals(method, path, guard, "requestBody" in operation)):
-        told = responses.get(status)
-        # Whatever a view says of its own refusals stays; flask-smorest's own words for 422 do not.
-        if not isinstance(told, dict) or "content" not in told:
-            responses[status] = _refusal(status)
+        responses[status] = _refusal(status)
     _describe(operation.get("parameters", []))
 
 

@@ -13,10 +13,17 @@ from werkzeug.test import TestResponse
 
 from player.models.session import transaction
 from player.models.staff import issue_staff_key
-from tests.player.factories import a_player
+from tests.player.factories import PASSWORD, a_player
 from tests.player.operations import Operation, operations
 
 BODIES: dict[str, dict[str, Any]] = {
+    "POST /api/auth/register": {"email": "eve@example.com", "password": PASSWORD, "displayName": "Eve"},
+    "POST /api/auth/login": {"email": "eve@example.com", "password": PASSWORD},
+    "POST /api/auth/refresh": {"refreshToken": "x"},
+    "POST /api/auth/logout": {"refreshToken": "x"},
+    "POST /api/auth/password/forgot": {"email": "eve@example.com"},
+    "POST /api/auth/password/reset": {"token": "x", "newPassword": PASSWORD},
+    "PUT /api/auth/password": {"currentPassword": PASSWORD, "newPassword": PASSWORD + "2"},
     "POST /api/admin/players/{player_id}/suspend": {"reason": "a reason"},
     "POST /api/admin/players/{player_id}/reinstate": {"reason": "a reason"},
     "POST /api/admin/players/{player_id}/credit": {"amountUsdc": "5", "reference": "case 7", "reason": "a reason"},

@@ -14,7 +14,7 @@ from player.models.staff import issue_staff_key
 from tests.player.factories import a_player
 from tests.player.operations import Operation, operations
 
-OPEN = {"health", "rounds"}
+OPEN = {"health", "rounds", "auth"}
 """Blueprints without a guard."""
 
 

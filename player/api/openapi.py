@@ -51,6 +51,7 @@ PARAMETERS = {
     "kind": "Of this kind only",
     "stage": "In this stage only",
     "kycLevel": "Of this KYC level only",
+    "number": "The `id` of what is meant",
     "player_id": "A player's `id`",
     "round_id": "The coordinator's id of a round",
     "ticket_id": "A ticket's `id`",

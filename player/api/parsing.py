@@ -37,7 +37,7 @@ class Id(IntegerConverter):
 
     regex = "[1-9][0-9]{0,14}"
 
-    def __init__(self, map: Map) -> None:  # noqa: A002 - werkzeug's name
+    def __init__(self, map: Map, **_: Any) -> None:  # noqa: A002 - werkzeug's name
         super().__init__(map, min=1, max=10**15 - 1)
 
 

@@ -7,7 +7,7 @@ from flask import Flask
 from flask_smorest import Api
 
 from player import logs
-from player.api import auth, credentials, errors, health, limits, own_account
+from player.api import auth, credentials, errors, health, limits, own_account, profile, responsible
 from player.api.credentials import Guard, ask_player
 from player.api.parsing import Blueprint
 from player.models import tables
@@ -23,6 +23,8 @@ BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
     (health.blueprint, None),
     (auth.blueprint, None),
     (own_account.blueprint, ask_player),
+    (profile.blueprint, ask_player),
+    (responsible.blueprint, ask_player),
 )
 """Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""
 

@@ -6,7 +6,20 @@ The one rule kept here: everything that is registered is listed on this page.
 from flask import Flask
 
 from player import logs
-from player.api import admin, auth, commands, credentials, errors, health, limits, openapi, own_account, rounds
+from player.api import (
+    admin,
+    auth,
+    commands,
+    credentials,
+    errors,
+    health,
+    limits,
+    openapi,
+    own_account,
+    profile,
+    responsible,
+    rounds,
+)
 from player.api.credentials import Guard, ask_player, ask_staff
 from player.api.parsing import Blueprint, Id
 from player.models import tables
@@ -22,6 +35,8 @@ BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
     (health.blueprint, None),
     (auth.blueprint, None),
     (own_account.blueprint, ask_player),
+    (profile.blueprint, ask_player),
+    (responsible.blueprint, ask_player),
     (rounds.blueprint, None),
     *((blueprint, ask_staff) for blueprint in admin.BLUEPRINTS),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
 from argon2 import PasswordHasher
 from flask.testing import FlaskClient
 from sqlalchemy import text, update
@@ -43,29 +42,30 @@ def test_a_player_registers_logs_in_and_is_known(client: FlaskClient) -> None:
     assert _me(client, login.json["tokens"]).json == login.json["player"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"email": "ana"},
-        {"email": "ana@example.com\r\nBcc: all@example.com"},
-        {"email": "änä@example.com"},
-        {"email": '"a\x01b"@example.com'},
-        {"email": "a" * 250 + "@example.com"},
-        {"email": None},
-        {"password": "too short"},
-        {"password": "x" * 129},
-        {"password": " " * 12},
-        {"password": 1234567890},
-        {"password": "ANA@example.com"},
-        {"displayName": ""},
-        {"displayName": "x" * 81},
-        {"displayName": "a\0b"},
-        {"kycLevel": "full"},
-    ],
-)
-def test_what_is_no_account_is_refused(client: FlaskClient, change: dict[str, Any]) -> None:
-    answer = client.post("/api/auth/register", json={**ANA, "displayName": "Ana", **change})
-    assert answer.status_code == 422, answer.text
+NOT_AN_ACCOUNT: list[dict[str, Any]] = [
+    {"email": "ana"},
+    {"email": "ana@example.com\r\nBcc: all@example.com"},
+    {"email": "änä@example.com"},
+    {"email": '"a\x01b"@example.com'},
+    {"email": "a" * 250 + "@example.com"},
+    {"email": None},
+    {"password": "too short"},
+    {"password": "x" * 129},
+    {"password": " " * 12},
+    {"password": 1234567890},
+    {"password": "ANA@example.com"},
+    {"displayName": ""},
+    {"displayName": "x" * 81},
+    {"displayName": "a\0b"},
+    {"kycLevel": "full"},
+]
+
+
+def test_what_is_no_account_is_refused(client: FlaskClient) -> None:
+    for change in NOT_AN_ACCOUNT:
+        answer = client.post("/api/auth/register", json={**ANA, "displayName": "Ana", **change})
+        assert answer.status_code == 422, (change, answer.text)
+        assert PASSWORD not in answer.text
 
 
 def test_one_address_has_one_account_whatever_its_case(client: FlaskClient) -> None:

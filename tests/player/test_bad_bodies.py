@@ -24,16 +24,18 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/auth/password/forgot": {"email": "eve@example.com"},
     "POST /api/auth/password/reset": {"token": "x", "newPassword": PASSWORD},
     "PUT /api/auth/password": {"currentPassword": PASSWORD, "newPassword": PASSWORD + "2"},
+    "PATCH /api/player/profile": {"displayName": "Eve"},
+    "POST /api/player/kyc": {"level": "basic", "documentReference": "x"},
+    "POST /api/player/limits": {"dailyLimit": "5", "weeklyLimit": "6", "monthlyLimit": "7"},
+    "POST /api/player/self-exclusion": {"durationDays": 1},
+    "POST /api/admin/kyc/{request_id}/decide": {"approve": True, "reason": "a reason"},
     "POST /api/admin/players/{player_id}/suspend": {"reason": "a reason"},
     "POST /api/admin/players/{player_id}/reinstate": {"reason": "a reason"},
     "POST /api/admin/players/{player_id}/credit": {"amountUsdc": "5", "reference": "case 7", "reason": "a reason"},
 }
 NOT_JSON = [b"", b"{", b"\xff", b'{"a": NaN}', b'{"a": 1, "a": 2}', b"[" * 100_000, b'{"a": 1} x', b"\xef\xbb\xbf{}"]
 NOT_AN_OBJECT = [b"null", b"[]", b'"x"', b"1", b"true"]
-ODD: list[Any] = [
-    *(None, True, 0, -1, 1.5, 10**30, 1e300, [], {}, [[]], {"a": 1}),
-    *("", " ", "x" * 100_000, "\0", "\ud800", "1e9", "-1", "00", "9" * 40, "' OR 1=1 --", "\u202ex", "Ω@Ω"),
-]
+ODD: list[Any] = [None, True, -1, 1.5, 10**30, [], {"a": 1}, "", "x" * 100_000, "\0", "\ud800", "9" * 40, "' OR 1=1 --"]
 
 
 def test_every_operation_with_a_body_is_tried(client: FlaskClient) -> None:

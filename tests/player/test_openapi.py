@@ -23,7 +23,7 @@ def test_every_route_is_in_it(client: FlaskClient) -> None:
         if rule.endpoint not in ABOUT_THE_API
     }
     assert routes == {(each.path, each.method) for each in operations(client.application)}
-    assert len(routes) >= 20
+    assert len(routes) >= 30
 
 
 def test_every_operation_says_what_it_is_and_how_it_may_be_refused(client: FlaskClient) -> None:

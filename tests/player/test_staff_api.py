@@ -8,6 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import func, select
 
+from player.models.kyc import request_kyc
+from player.models.players import lock_player
 from player.models.session import transaction
 from player.models.sessions import PlayerSession
 from tests.player.factories import TICKET_PRICE as PRICE
@@ -83,6 +85,22 @@ def test_a_credit_is_given_once_and_noted_once(staff: Staff) -> None:
     assert (line["type"], line["amount"], line["reference"]) == ("credit", "5", "case 7")
     (entry,) = staff.get("audit?action=player.credit")["entries"]
     assert entry["details"] == {"amountUsdc": "5", "reference": "case 7"}
+
+
+def test_a_kyc_request_is_decided_once_and_the_oldest_waits_on_top(staff: Staff) -> None:
+    with transaction() as session:
+        for player_id in (1, 2):
+            request_kyc(session, lock_player(session, player_id), "basic", None)
+    assert [each["playerId"] for each in staff.get("kyc")["requests"]] == [1, 2]
+    decision = {"approve": True, "reason": "passport seen"}
+    shown = staff.post("kyc/1/decide", decision)
+    assert (shown["status"], shown["decidedBy"], shown["reason"]) == ("approved", "Ana", "passport seen")
+    assert staff.post("kyc/1/decide", decision, 409)["code"] == "kyc_decided"
+    assert staff.get("players/1")["kycLevel"] == "basic"
+    assert staff.post("kyc/2/decide", decision | {"approve": False})["status"] == "rejected"
+    assert [each["playerId"] for each in staff.get("kyc?status=approved")["requests"]] == [1]
+    noted = [(entry["action"], entry["subject"]) for entry in staff.get("audit")["entries"]]
+    assert noted == [("kyc.reject", "player:2"), ("kyc.approve", "player:1")]
 
 
 def test_nothing_is_changed_without_a_reason(staff: Staff) -> None:

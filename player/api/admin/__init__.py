@@ -3,7 +3,7 @@
 The one rule kept here: every change says why, and is in the audit log in the transaction that makes it.
 """
 
-from player.api.admin import audit, letters, payments, players, reports, rounds
+from player.api.admin import audit, kyc, letters, payments, players, reports, rounds
 
-BLUEPRINTS = tuple(page.blueprint for page in (players, rounds, payments, letters, reports, audit))
+BLUEPRINTS = tuple(page.blueprint for page in (players, kyc, rounds, payments, letters, reports, audit))
 """All of them, for the factory."""

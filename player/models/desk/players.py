@@ -6,9 +6,10 @@ One rule: what is shown of a player is what a decision about her needs; never he
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import Session
 
+from player.models.kyc import KycRequest
 from player.models.ledger import balance, player_account
 from player.models.limits import Standing, limits_of
 from player.models.players import Player, player
@@ -72,4 +73,17 @@ def statement(session: Session, player_id: int, limit: int, offset: int, type: s
     wanted = select(Transaction).where(Transaction.player_id == player_id).order_by(Transaction.id.desc())
     if type is not None:
         wanted = wanted.where(Transaction.type == type)
+    return list(session.scalars(wanted.limit(limit).offset(offset)))
+
+
+def find_kyc_requests(
+    session: Session, limit: int, offset: int, player_id: int | None, status: str | None
+) -> list[KycRequest]:
+    """A page of KYC requests: those that wait first, oldest on top, then the decided ones, newest on top."""
+    waits = case((KycRequest.status == "pending", KycRequest.id))
+    wanted = select(KycRequest).order_by(waits.nulls_last(), KycRequest.id.desc())
+    if player_id is not None:
+        wanted = wanted.where(KycRequest.player_id == player_id)
+    if status is not None:
+        wanted = wanted.where(KycRequest.status == status)
     return list(session.scalars(wanted.limit(limit).offset(offset)))

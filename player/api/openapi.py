@@ -4,7 +4,7 @@ The one rule kept here: who may call an operation is told from its blueprint's g
 document cannot promise what the guard does not keep.
 """
 
-import re
+import inspect
 from typing import Any
 
 from flask import Flask
@@ -92,16 +92,20 @@ def complete(app: Flask, api: Api, guards: dict[str, Guard]) -> None:
         if item:
             _describe(item.get("parameters", []))
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"} if item else ():
+            view = getattr(app.view_functions[rule.endpoint], "view_class", None)
+            _head(item[method.lower()], inspect.getdoc(getattr(view, method.lower(), None)) or "")
             _complete(item[method.lower()], method, rule.rule, guard)
 
 
+def _head(operation: dict[str, Any], docstring: str) -> None:
+    """The first sentence of a view's docstring is the operation's heading, the rest its description, in Markdown."""
+    first, *others = [" ".join(part.split()) for part in docstring.replace("``", "`").split("\n\n")]
+    summary, _, rest = first.partition(". ")
+    operation["summary"] = summary.removesuffix(".")
+    operation["description"] = "\n\n".join(part for part in (rest, *others) if part)
+
+
 def _complete(operation: dict[str, Any], method: str, path: str, guard: Guard | None) -> None:
-    # Docstrings are sentences in reStructuredText. Their first is the heading, and readers expect Markdown.
-    told = f"{operation.get('summary', '')}\n{operation.get('description', '')}".replace("``", "`")
-    summary, _, more = re.sub(r"(?<!\n)\n(?!\n)", " ", told).partition("\n\n")
-    summary, _, rest = summary.strip().removesuffix(".").partition(". ")
-    operation["summary"] = summary
-    operation["description"] = "\n\n".join(part for part in (rest and f"{rest}.", more.strip()) if part)
     operation["security"] = [{_SCHEME_OF[guard]: []}] if guard else []
     responses = operation["responses"]
     responses.pop("default", None)

@@ -21,6 +21,9 @@ PLAYER_READS = "60/minute"
 PLAYER_WRITES = "20/minute"
 PURCHASES = "10/minute"
 ADMIN = "30/minute"
+PASSWORDS = "5/minute"
+"""Ours: setting a password by the old one or by a token, and asking for a token. Each has a budget of its own, so that
+who forgot her password is not kept from logging in."""
 OTHERS = "60/minute"
 """What the published table does not name: by address, as the coordinator's public paths."""
 
@@ -28,6 +31,9 @@ _BY_PATH = {
     "/api/auth/register": ("login", REGISTER_AND_LOGIN),
     "/api/auth/login": ("login", REGISTER_AND_LOGIN),
     "/api/auth/refresh": ("refresh", REFRESH),
+    "/api/auth/password": ("password", PASSWORDS),
+    "/api/auth/password/reset": ("password-reset", PASSWORDS),
+    "/api/auth/password/forgot": ("password-forgot", PASSWORDS),
     "/api/player/tickets/purchase": ("purchase", PURCHASES),
 }
 _UNCOUNTED = ("/health", "/webhooks/")

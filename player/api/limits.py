@@ -46,7 +46,7 @@ def register(app: Flask) -> None:
         _client,
         application_limits=[_limit],
         request_identifier=lambda: _budget()[0],
-        storage_uri=settings().redis_url,
+        storage_uri=_storage(settings().redis_url),
         storage_options={"socket_connect_timeout": 0.25, "socket_timeout": 0.25},  # type: ignore[dict-item]
         in_memory_fallback_enabled=True,
         strategy="fixed-window",
@@ -71,6 +71,11 @@ def register(app: Flask) -> None:
 
     if settings().trusted_hops:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings().trusted_hops, x_proto=0)  # type: ignore[method-assign]
+
+
+def _storage(redis_url: str) -> str:
+    """What the limiter calls the Redis at this address: it has a name of its own for a socket."""
+    return f"redis+{redis_url}" if redis_url.startswith("unix:") else redis_url
 
 
 def _budget() -> tuple[str, str]:

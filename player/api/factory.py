@@ -14,11 +14,17 @@ from player.api import (
     errors,
     health,
     limits,
+    money,
     openapi,
     own_account,
+    payment_callbacks,
+    payments,
+    prizes,
     profile,
     responsible,
     rounds,
+    sandbox_payments,
+    tickets,
     webhooks,
 )
 from player.api.credentials import Guard, ask_player, ask_staff
@@ -41,6 +47,12 @@ BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
     (responsible.blueprint, ask_player),
     (rounds.blueprint, None),
     *((blueprint, ask_staff) for blueprint in admin.BLUEPRINTS),
+    (money.blueprint, ask_player),
+    (tickets.blueprint, ask_player),
+    (prizes.blueprint, ask_player),
+    (payments.blueprint, ask_player),
+    (payment_callbacks.blueprint, None),
+    (sandbox_payments.blueprint, None),
 )
 """Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""
 

@@ -11,6 +11,7 @@ from player.api import (
     auth,
     commands,
     credentials,
+    docs,
     errors,
     health,
     limits,
@@ -65,6 +66,7 @@ def create_app() -> Flask:
     api = openapi.Api(app)
     for blueprint, _ in BLUEPRINTS:
         api.register_blueprint(blueprint)
+    app.register_blueprint(docs.docs)
     errors.register(app)
     app.cli.add_command(commands.staff_key)
     # In this order: who asks, then counting, then refusing whom nobody knows.

@@ -13,6 +13,9 @@ from marshmallow.validate import OneOf, Range, Regexp
 
 from protocol.errors import LotteryError
 
+_SANDBOX_PORT = "player.payments.sandbox:SandboxPayments"
+_NO_PORT = "player.payments.port:NoPayments"
+
 
 class SettingsError(LotteryError):
     """A setting is missing or cannot be used. The message names it and never shows a secret."""
@@ -36,6 +39,8 @@ class Settings:
     webhook_tolerance_seconds: float
     jwt_keys: tuple[tuple[str, str], ...] = field(repr=False)
     payment_secret: str = field(repr=False)
+    payment_port: str
+    withdrawal_kyc_usdc: int
     smtp_url: str | None = field(repr=False)
     mail_from: str
     sales_lead_seconds: float
@@ -87,6 +92,9 @@ def _read(env: Env) -> Settings:
         webhook_tolerance_seconds=env.float("WEBHOOK_TOLERANCE_SECONDS", 300.0, validate=positive),
         jwt_keys=_jwt_keys(env.list("JWT_KEYS", subcast=str)),
         payment_secret=_secret("PAYMENT_SECRET", env.str("PAYMENT_SECRET")),
+        payment_port=env.str("PAYMENT_PORT", _SANDBOX_PORT if sandbox else _NO_PORT, validate=Regexp(r"^[\w.]+:\w+\Z")),
+        # micro-USDC that may be withdrawn in all by players nothing is known of. Anti-money-laundering rules set it.
+        withdrawal_kyc_usdc=env.int("WITHDRAWAL_KYC_USDC", 2_000_000_000, validate=Range(min=0)),
         smtp_url=env.str("SMTP_URL", "", validate=Regexp(r"^(smtps?://[^\s]+)?\Z")) or None,
         mail_from=env.str("MAIL_FROM", "lottery@localhost"),
         # The lead is what the last tickets, their count and the manifest need before sales must be over.

@@ -15,11 +15,17 @@ from player.api import (
     errors,
     health,
     limits,
+    money,
     openapi,
     own_account,
+    payment_callbacks,
+    payments,
+    prizes,
     profile,
     responsible,
     rounds,
+    sandbox_payments,
+    tickets,
 )
 from player.api.credentials import Guard, ask_player, ask_staff
 from player.api.parsing import Blueprint, Id
@@ -38,6 +44,12 @@ BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
     (own_account.blueprint, ask_player),
     (profile.blueprint, ask_player),
     (responsible.blueprint, ask_player),
+    (money.blueprint, ask_player),
+    (tickets.blueprint, ask_player),
+    (prizes.blueprint, ask_player),
+    (payments.blueprint, ask_player),
+    (payment_callbacks.blueprint, None),
+    (sandbox_payments.blueprint, None),
     (rounds.blueprint, None),
     *((blueprint, ask_staff) for blueprint in admin.BLUEPRINTS),
 )

@@ -7,7 +7,8 @@ from player import logs
 from player.models import tables
 from player.settings import settings
 from player.tasks.broker import broker
+from player.tasks.payments import tell_provider
 
-__all__ = ["broker", "tables"]
+__all__ = ["broker", "tables", "tell_provider"]
 
 logs.configure(settings().log_level)

@@ -81,7 +81,7 @@ def _taking_bodies(client: FlaskClient) -> list[Operation]:
 
 def _headers(client: FlaskClient, each: Operation) -> dict[str, str]:
     if each.credential == "accessToken":
-        return a_player(client).headers
+        return a_player().headers
     if each.credential == "staffKey":
         with transaction() as session:
             return {"X-Admin-Key": issue_staff_key(session, str(each))[1]}

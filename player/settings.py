@@ -34,6 +34,7 @@ class Settings:
     log_level: str
     coordinator_url: str
     operator_api_key: str = field(repr=False)
+    operator_api_key_previous: str | None = field(repr=False)
     public_url: str
     webhook_url: str | None
     webhook_tolerance_seconds: float
@@ -87,6 +88,8 @@ def _read(env: Env) -> Settings:
         log_level=env.str("LOG_LEVEL", "INFO").upper(),
         coordinator_url=env.str("COORDINATOR_URL", validate=address).rstrip("/"),
         operator_api_key=env.str("OPERATOR_API_KEY"),
+        # While a key is being replaced, webhooks that are on their way are still signed with the one before.
+        operator_api_key_previous=env.str("OPERATOR_API_KEY_PREVIOUS", "") or None,
         public_url=env.str("PUBLIC_URL", validate=address).rstrip("/"),
         webhook_url=_webhook_url(env.str("WEBHOOK_URL", "on").strip()),
         webhook_tolerance_seconds=env.float("WEBHOOK_TOLERANCE_SECONDS", 300.0, validate=positive),

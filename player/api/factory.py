@@ -26,6 +26,7 @@ from player.api import (
     rounds,
     sandbox_payments,
     tickets,
+    webhooks,
 )
 from player.api.credentials import Guard, ask_player, ask_staff
 from player.api.parsing import Blueprint, Id
@@ -40,6 +41,7 @@ LARGEST_BODY = 256 * 1024
 
 BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
     (health.blueprint, None),
+    (webhooks.blueprint, None),
     (auth.blueprint, None),
     (own_account.blueprint, ask_player),
     (profile.blueprint, ask_player),

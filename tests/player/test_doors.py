@@ -16,7 +16,7 @@ from player.models.staff import issue_staff_key
 from tests.player.factories import a_player, bearer
 from tests.player.operations import Operation, operations
 
-OPEN = {"health", "rounds", "auth", "payment_callbacks", "sandbox_payments"}
+OPEN = {"webhooks", "health", "rounds", "auth", "payment_callbacks", "sandbox_payments"}
 """Blueprints without a guard. Callbacks are let in by their signatures, the sandbox's form by its token."""
 
 

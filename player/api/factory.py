@@ -11,6 +11,7 @@ from player.api import (
     auth,
     commands,
     credentials,
+    docs,
     errors,
     health,
     limits,
@@ -45,14 +46,14 @@ BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
     (own_account.blueprint, ask_player),
     (profile.blueprint, ask_player),
     (responsible.blueprint, ask_player),
-    (rounds.blueprint, None),
-    *((blueprint, ask_staff) for blueprint in admin.BLUEPRINTS),
     (money.blueprint, ask_player),
     (tickets.blueprint, ask_player),
     (prizes.blueprint, ask_player),
     (payments.blueprint, ask_player),
     (payment_callbacks.blueprint, None),
     (sandbox_payments.blueprint, None),
+    (rounds.blueprint, None),
+    *((blueprint, ask_staff) for blueprint in admin.BLUEPRINTS),
 )
 """Each with who may pass: ``ask_player``, ``ask_staff``, or None for everybody."""
 
@@ -79,6 +80,7 @@ def create_app() -> Flask:
     api = openapi.Api(app)
     for blueprint, _ in BLUEPRINTS:
         api.register_blueprint(blueprint)
+    app.register_blueprint(docs.docs)
     errors.register(app)
     app.cli.add_command(commands.staff_key)
     # In this order: who asks, then counting, then refusing whom nobody knows.

@@ -6,13 +6,16 @@ address it came from. Counts are in Redis, for all web processes; while it is do
 
 import logging
 import time
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from math import ceil
 
 from flask import Flask, Response, g, request
 from flask_limiter import Limiter
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from player.api.limit_counts import COUNTING
 from player.settings import settings
 
 REGISTER_AND_LOGIN = "5/minute"
@@ -36,6 +39,8 @@ _BY_PATH = {
     "/api/auth/password/forgot": ("password-forgot", PASSWORDS),
     "/api/player/tickets/purchase": ("purchase", PURCHASES),
 }
+# Redis answers within a millisecond or is treated as down.
+_PATIENCE_SECONDS = 0.25
 _UNCOUNTED = ("/health", "/webhooks/", "/api/payments/callback")
 
 
@@ -43,11 +48,18 @@ def register(app: Flask) -> None:
     """Count every request of the application and tell what is left in the three headers. Register the guards first."""
     logging.getLogger("flask-limiter").setLevel(logging.WARNING)
     limiter = Limiter(
-        _client,
+        # All budgets have one scope to the limiter: the name keeps two of one size apart.
+        lambda: f"{_budget()[0]}:{_client()}",
         application_limits=[_limit],
-        request_identifier=lambda: _budget()[0],
-        storage_uri=_storage(settings().redis_url),
-        storage_options={"socket_connect_timeout": 0.25, "socket_timeout": 0.25},  # type: ignore[dict-item]
+        # Unknown paths have no endpoint, and the limiter would let them pass uncounted.
+        request_identifier=lambda: "any",
+        storage_uri=COUNTING + settings().redis_url,
+        storage_options={
+            "socket_connect_timeout": _PATIENCE_SECONDS,  # type: ignore[dict-item]
+            "socket_timeout": _PATIENCE_SECONDS,  # type: ignore[dict-item]
+            # The client's own default is three more tries with pauses of seconds.
+            "retry": Retry(NoBackoff(), 0),  # type: ignore[dict-item]
+        },
         in_memory_fallback_enabled=True,
         strategy="fixed-window",
         # The limiter's own headers would put Retry-After on every answer.
@@ -71,11 +83,6 @@ def register(app: Flask) -> None:
 
     if settings().trusted_hops:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings().trusted_hops, x_proto=0)  # type: ignore[method-assign]
-
-
-def _storage(redis_url: str) -> str:
-    """What the limiter calls the Redis at this address: it has a name of its own for a socket."""
-    return f"redis+{redis_url}" if redis_url.startswith("unix:") else redis_url
 
 
 def _budget() -> tuple[str, str]:
@@ -104,4 +111,6 @@ def _network(address: str | None) -> str:
         parsed = ip_address(address or "")
     except ValueError:
         return "unknown"
-    return str(parsed) if parsed.version == 4 else f"{IPv6Address(int(parsed) >> 64 << 64)}/64"
+    if isinstance(parsed, IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or f"{IPv6Address(int(parsed) >> 64 << 64)}/64")

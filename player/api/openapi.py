@@ -50,6 +50,8 @@ PARAMETERS = {
     "type": "Of this type only",
     "kind": "Of this kind only",
     "stage": "In this stage only",
+    "roundId": "Of this round only",
+    "token": "From the address the player was sent to",
     "kycLevel": "Of this KYC level only",
     "number": "The `id` of what is meant",
     "player_id": "A player's `id`",

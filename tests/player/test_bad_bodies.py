@@ -13,6 +13,7 @@ from werkzeug.test import TestResponse
 
 from player.models.session import transaction
 from player.models.staff import issue_staff_key
+from tests.player.factories import NUMBERS as PICK
 from tests.player.factories import PASSWORD, a_player
 from tests.player.operations import Operation, operations
 
@@ -28,6 +29,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/player/kyc": {"level": "basic", "documentReference": "x"},
     "POST /api/player/limits": {"dailyLimit": "5", "weeklyLimit": "6", "monthlyLimit": "7"},
     "POST /api/player/self-exclusion": {"durationDays": 1},
+    "POST /api/player/tickets/purchase": PICK,
+    "POST /api/player/deposits": {"amount": "5"},
+    "POST /api/player/withdrawals": {"amount": "5", "destination": "my bank"},
     "POST /api/admin/kyc/{request_id}/decide": {"approve": True, "reason": "a reason"},
     "POST /api/admin/players/{player_id}/suspend": {"reason": "a reason"},
     "POST /api/admin/players/{player_id}/reinstate": {"reason": "a reason"},
@@ -77,7 +81,7 @@ def _taking_bodies(client: FlaskClient) -> list[Operation]:
 
 def _headers(client: FlaskClient, each: Operation) -> dict[str, str]:
     if each.credential == "accessToken":
-        return a_player(client).headers
+        return a_player().headers
     if each.credential == "staffKey":
         with transaction() as session:
             return {"X-Admin-Key": issue_staff_key(session, str(each))[1]}

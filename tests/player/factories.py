@@ -42,7 +42,8 @@ class APlayer:
 
 
 def a_player(client: FlaskClient | None = None, *, balance: int = 0, **changes: Any) -> APlayer:
-    """A player with a session, ``balance`` micro-USDC, and ``changes`` to her row. Password: PASSWORD is not set."""
+    """A player with a session, ``balance`` micro-USDC, and ``changes`` to her row. She has no
+    password: ``registered`` gives one that has."""
     email = changes.pop("email", f"player{next(_numbers)}@example.com")
     with transaction() as session:
         row = Player(**{"email": email, "password_hash": "none", "display_name": "Ana", **changes})
@@ -52,6 +53,19 @@ def a_player(client: FlaskClient | None = None, *, balance: int = 0, **changes: 
     if balance:
         give_money(player_id, balance)
     return APlayer(player_id, email, bearer(player_id))
+
+
+def registered(client: FlaskClient, email: str = "ana@example.com", password: str = PASSWORD) -> dict[str, Any]:
+    """A player who registered over the API, which costs the hash of a password: the answer she got."""
+    answer = client.post("/api/auth/register", json={"email": email, "password": password, "displayName": "Ana"})
+    assert answer.status_code == 201, answer.text
+    body: dict[str, Any] = answer.json
+    return body
+
+
+def as_bearer(tokens: dict[str, Any]) -> dict[str, str]:
+    """The header that a pair of tokens makes."""
+    return {"Authorization": f"Bearer {tokens['accessToken']}"}
 
 
 def bearer(player_id: int) -> dict[str, str]:

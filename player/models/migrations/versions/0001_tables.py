@@ -280,6 +280,35 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("player_id", "key", name=op.f("pk_idempotency_keys")),
     )
     op.create_table(
+        "kyc_requests",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
+        sa.Column("player_id", sa.BigInteger(), nullable=False),
+        sa.Column("level", sa.Text(), nullable=False),
+        sa.Column("document_reference", sa.Text(), nullable=True),
+        sa.Column("status", sa.Text(), server_default="pending", nullable=False),
+        sa.Column(
+            "created_at", sa.TIMESTAMP(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
+        ),
+        sa.Column("decided_at", sa.TIMESTAMP(timezone=True), nullable=True),
+        sa.Column("decided_by", sa.Text(), nullable=True),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.CheckConstraint(
+            "(status = 'pending') = (decided_at IS NULL)", name=op.f("ck_kyc_requests_decided_or_pending")
+        ),
+        sa.CheckConstraint("level IN ('basic', 'full')", name=op.f("ck_kyc_requests_level")),
+        sa.CheckConstraint("status IN ('pending', 'approved', 'rejected')", name=op.f("ck_kyc_requests_status")),
+        sa.ForeignKeyConstraint(["player_id"], ["players.id"], name=op.f("fk_kyc_requests_player_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_kyc_requests")),
+    )
+    op.create_index("ix_kyc_requests_player_id_id", "kyc_requests", ["player_id", "id"], unique=False)
+    op.create_index(
+        "uq_kyc_requests_pending",
+        "kyc_requests",
+        ["player_id"],
+        unique=True,
+        postgresql_where=sa.text("status = 'pending'"),
+    )
+    op.create_table(
         "limits",
         sa.Column("player_id", sa.BigInteger(), nullable=False),
         sa.Column("period", sa.Text(), nullable=False),
@@ -525,6 +554,9 @@ def downgrade() -> None:
     op.drop_index("ix_mails_due", table_name="mails", postgresql_where=sa.text("due_at IS NOT NULL"))
     op.drop_table("mails")
     op.drop_table("limits")
+    op.drop_index("uq_kyc_requests_pending", table_name="kyc_requests", postgresql_where=sa.text("status = 'pending'"))
+    op.drop_index("ix_kyc_requests_player_id_id", table_name="kyc_requests")
+    op.drop_table("kyc_requests")
     op.drop_table("idempotency_keys")
     op.drop_index("ix_webhooks_received_at", table_name="webhooks")
     op.drop_index("ix_webhooks_due", table_name="webhooks", postgresql_where=sa.text("due_at IS NOT NULL"))

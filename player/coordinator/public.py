@@ -20,6 +20,7 @@ from player.coordinator.public_shapes import (
     Odds,
     PublicRound,
     RoundEvent,
+    TierPayout,
     Winners,
 )
 from player.coordinator.reading import read, read_list
@@ -69,6 +70,14 @@ class PublicReads:
             ]
             found = replace(found, sub_prize_tiers=tuple(tiers))
         return found
+
+    def sub_prizes(self, round_id: int) -> tuple[TierPayout, ...]:
+        """What the sub-prizes of a round pay, tier by tier from 1 to 5.
+
+        :raises NotFound: it is not drawn.
+        """
+        ask = Ask("GET", path_of("public", "sub-prizes", round_id), query={"limit": 1})
+        return read_list(TierPayout, "tiers", self._transport.send(ask), str(ask))
 
     def jackpot(self) -> Jackpot:
         """The jackpot now."""

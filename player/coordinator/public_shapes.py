@@ -111,6 +111,20 @@ class Winners:
 
 
 @dataclass(frozen=True)
+class TierPayout:
+    """What a tier's winning tickets, `winner_count` of them in all, are paid together."""
+
+    tier: int
+    winner_count: int
+    total_payout: Micro
+
+    @property
+    def each(self) -> int:
+        """What one of them is paid, micro-USDC; 0 without any."""
+        return self.total_payout // self.winner_count if self.winner_count else 0
+
+
+@dataclass(frozen=True)
 class Jackpot:
     """The jackpot now. `next_draw_time` and `next_draw_round_id` are None while no round is on."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from flask.testing import FlaskClient
@@ -12,6 +13,9 @@ from flask.testing import FlaskClient
 from tests.databases import fresh_database, made_once, moved_in
 from tests.player.stubborn import Stubborn, stubborn_coordinator
 from tests.served import served
+
+if TYPE_CHECKING:
+    from tests.player.coordinating import Side
 
 OPERATOR_API_KEY = "sk_0011223344556677_" + "ab" * 32
 
@@ -39,6 +43,33 @@ def node(node_template: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setenv(name, value)
     with fresh_database(node_template, "node") as url, _moved_in():
         yield url
+
+
+@pytest.fixture
+def beside(house: None) -> Iterator[Side]:
+    """A coordinator with one funded operator, us, on a database of its own and on the wire."""
+    from models import session, settings
+    from tests.player.coordinating import Side, an_operator_with_a_key, coordinator_on_the_wire
+
+    # Both remember whose they are, before the node's environment takes the place of theirs.
+    settings.settings(), session.engine()
+    with coordinator_on_the_wire() as url:
+        yield Side(url, *an_operator_with_a_key())
+
+
+@pytest.fixture
+def side(beside: Side, node: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Side]:
+    """A node in this process, and the coordinator that it works with."""
+    monkeypatch.setenv("COORDINATOR_URL", beside.url)
+    monkeypatch.setenv("OPERATOR_API_KEY", beside.api_key)
+    from player.settings import settings
+    from player.tasks.asking import coordinator
+
+    settings.cache_clear()
+    coordinator.cache_clear()
+    yield beside
+    coordinator().close()
+    coordinator.cache_clear()
 
 
 @pytest.fixture

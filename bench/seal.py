@@ -96,7 +96,9 @@ def _forget() -> None:
 
     with engine().begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
-        connection.execute(text("TRUNCATE ticket_archives, ticket_chunks, archive_files, archive_pieces"))
+        connection.execute(
+            text("TRUNCATE archive_checks, ticket_archives, ticket_chunks, archive_files, archive_pieces")
+        )
 
 
 def _measure(round_id: int) -> Mapping[str, list[tuple[float, float]]]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import redis
 from hypothesis import settings as hypothesis_settings
+from sqlalchemy.engine import make_url
 
 from deploy.engines import EngineError, engines
 from tests.databases import drop_templates, fresh_database, made_once, moved_in, worker_number
@@ -84,6 +85,12 @@ def shared_database(template_database: str) -> Iterator[str]:
     """The same for all tests of a module: for those that only read, or that must not be able to write."""
     with fresh_database(template_database, "shared") as url:
         yield url
+
+
+@pytest.fixture
+def copied() -> Callable[[str], contextlib.AbstractContextManager[str]]:
+    """Makes a copy of a database that nobody is connected to, and gives its URL. DATABASE_URL names it meanwhile."""
+    return lambda url: fresh_database(str(make_url(url).database), "copy")
 
 
 @pytest.fixture

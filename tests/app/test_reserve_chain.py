@@ -20,16 +20,13 @@ from protocol.verify_sources import claims_page
 from tasks.expiring import expire_next
 from tests.app.conftest import Caller
 from tests.factories import (
-    GENEROUS,
     a_round,
     balances,
     let_claims_end,
-    manifest,
     move_clock_to,
     rows,
     some_operators,
-    some_tickets,
-    submit,
+    take_part,
     take_to,
     work,
 )
@@ -39,9 +36,7 @@ pytestmark = pytest.mark.usefixtures("generous")
 
 def sold(operators: Sequence[str], seed: int, tickets: int = 25) -> int:
     round_id = a_round(operators)
-    for place, operator_id in enumerate(operators):
-        submit(round_id, operator_id, some_tickets(tickets, 10 * seed + place, GENEROUS.number_ranges))
-        manifest(round_id, operator_id)
+    take_part(round_id, operators, tickets, 10 * seed)
     return round_id
 
 

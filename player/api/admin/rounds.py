@@ -1,6 +1,6 @@
 """``/api/admin/rounds``, ``/tickets`` and ``/submissions``: how far our work on a round has come.
 
-One rule: a round goes on by itself, and what keeps it from doing so is in ``lastError``; staff can have it looked at now.
+One rule: a round goes on by itself; what keeps it from doing so is in ``lastError``, and staff can have it tried now.
 """
 
 from typing import Any

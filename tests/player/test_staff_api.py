@@ -167,6 +167,7 @@ def test_a_mails_text_is_for_the_sandbox_only(staff: Staff, monkeypatch: pytest.
 
     assert staff.get("mails")["mails"][0]["text"] == "a secret"
     monkeypatch.setenv("SANDBOX", "0")
+    monkeypatch.setenv("SMTP_URL", "smtps://mail.example.com")
     settings.cache_clear()
     assert staff.get("mails")["mails"][0]["text"] is None
 

@@ -49,6 +49,10 @@ demo: $(READY) ## Run one round from OPEN to CLOSED with simulated operators, an
 run: $(READY) ## Run the coordinator here, sandbox mode (PORT, DATA_DIR); Ctrl-C stops it
 	@exec $(BIN)/python -m deploy.run
 
+.PHONY: run-player
+run-player: $(READY) ## Run an operator's node beside it (OPERATOR=1..3, PORT, DATA_DIR, COORDINATOR_URL); Ctrl-C stops it
+	@exec $(BIN)/python -m deploy.run_player
+
 .PHONY: test
 test: $(READY) ## Run all tests but the long ones (PYTEST_ARGS)
 	$(BIN)/python -m pytest -m "not chaos and not edge" $(PYTEST_ARGS)

@@ -7,7 +7,7 @@ that got lost is asked for again, of us and of the provider.
 from typing import Any
 from uuid import UUID
 
-from flask import Response
+from flask import Response, jsonify
 from flask.views import MethodView
 from marshmallow import Schema, fields
 from sqlalchemy.orm import Session
@@ -131,14 +131,13 @@ class OneDeposit(MethodView):
     """One deposit."""
 
     @blueprint.response(200, OpenDepositSchema)
-    def get(self, payment_id: UUID) -> dict[str, Any]:
+    def get(self, payment_id: UUID) -> Response:
         """Show one deposit; while it is pending with the address at which it can still be paid."""
         with transaction() as session:
             row = payment_of(session, current_player_id(), "deposit", payment_id)
-        shown: dict[str, Any] = DepositSchema().dump(row)
         pending = row.status == "pending"
         address = payment_port().begin_deposit(Order(row.id, row.player_id, row.amount)) if pending else None
-        return {**shown, "redirectUrl": address}
+        return jsonify({**DepositSchema().dump(row), "redirectUrl": address})
 
 
 @blueprint.route("/withdrawals")

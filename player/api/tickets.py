@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Response
+from flask import Response, jsonify
 from flask.views import MethodView
 from marshmallow import Schema, ValidationError, fields, validates_schema
 from sqlalchemy.orm import Session
@@ -169,14 +169,13 @@ class OneTicket(MethodView):
     """One ticket."""
 
     @blueprint.response(200, OwnTicketSchema)
-    def get(self, number: int) -> dict[str, Any]:
+    def get(self, number: int) -> Response:
         """Show one ticket by its id, with its prizes."""
         player_id = current_player_id()
         with transaction() as session:
             ticket = ticket_of(session, player_id, number)
             won = prizes_on(session, player_id, ticket.id)
-        shown: dict[str, Any] = {**TicketSchema().dump(ticket), "prizes": PrizeSchema(many=True).dump(won)}
-        return shown
+        return jsonify({**TicketSchema().dump(ticket), "prizes": PrizeSchema(many=True).dump(won)})
 
 
 @blueprint.route(f"/<int(max={LARGEST_ID}):number>/proof")

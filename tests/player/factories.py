@@ -17,10 +17,13 @@ from sqlalchemy import update
 from player.api.tokens import issue_access_token
 from player.models.ledger import WORLD, player_account, transfer
 from player.models.players import Player
+from player.models.prizes import Prize
+from player.models.purchases import buy_ticket
 from player.models.rounds import Round
 from player.models.session import transaction
 from player.models.sessions import PlayerSession
 from player.models.transactions import Transaction
+from protocol.numbers import LABELS, Numbers
 
 PASSWORD = "correct horse battery"
 TICKET_PRICE = 3_000_000
@@ -106,3 +109,22 @@ def close_sales(round_id: int = 7) -> None:
     """Nothing is sold for a round any more."""
     with transaction() as session:
         session.execute(update(Round).where(Round.id == round_id).values(stage="closed"))
+
+
+def a_sold_ticket(who: APlayer, round_id: int = 7, **changes: Any) -> int:
+    """A ticket that a player bought for her money, with ``changes`` to its numbers; its id (``Ticket.id``)."""
+    numbers = Numbers(**{**dict.fromkeys(LABELS, 1), **changes})
+    with transaction() as session:
+        return buy_ticket(session, who.id, tuple(numbers), False, round_id).id  # type: ignore[arg-type]
+
+
+def a_prize(who: APlayer, amount: int | None = 5_000_000, round_id: int = 7, **changes: Any) -> int:
+    """A prize of tier 5 for a ticket of its own, which was bought; the prize's id. ``amount`` None: not certain yet."""
+    ticket = a_sold_ticket(who, round_id)
+    with transaction() as session:
+        row = Prize(
+            **{"ticket": ticket, "player_id": who.id, "round_id": round_id, "tier": 5, "amount": amount, **changes}
+        )
+        session.add(row)
+        session.flush()
+        return row.id

@@ -59,6 +59,7 @@ def everybody_has_what_is_theirs(side: Side, round_id: int) -> None:
     assert rows(kept) == [(TICKETS, TICKETS, TICKETS)]
 
 
+@pytest.mark.timeout(400)
 def test_a_worker_may_die_at_every_statement_of_every_look(side: Side) -> None:
     deaths = statement = 1
     while deaths:

@@ -10,14 +10,12 @@ import gzip
 import http.client
 import os
 import random
-import socket
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -26,7 +24,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench.reads import wait_for
+from bench.web import prepare, serving
 from deploy.data_folder import throw_away
 from deploy.engines import engines, leave_on_sigterm
 from deploy.procfile import TOP
@@ -53,44 +51,14 @@ def main() -> None:
     """Measure and print the table."""
     leave_on_sigterm()
     with throw_away() as folder, engines(folder, environ={}) as servers:
-        os.environ.update(servers.environment | _settings())
-        subprocess.run([sys.executable, "-m", "alembic", "upgrade", "head"], cwd=TOP, check=True, capture_output=True)
+        prepare(servers, ROUND_RETENTION="1")
         # Settings are read at import.
         from bench.large_round import play_large
 
         play_large(TICKETS)
-        with _web() as (port, web):
+        with serving("bench.reads_app:application") as (port, web):
             rows = [*_proofs(port, web), *_download(port, web), *_verify(port)]
     _show(rows)
-
-
-def _settings() -> dict[str, str]:
-    return {
-        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
-        "JWT_KEYS": "bench:" + "for benches only " * 5,
-        "SANDBOX": "1",
-        "LOG_LEVEL": "warning",
-        "RATE_LIMIT_PUBLIC": "100000000/minute",
-        "ROUND_RETENTION": "1",
-    }
-
-
-@contextmanager
-def _web() -> Iterator[tuple[int, psutil.Process]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    web = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "bench.reads_app:application"],
-        cwd=TOP,
-        env=os.environ | {"PORT": str(port), "WEB_CONCURRENCY": "1"},
-    )
-    try:
-        wait_for(port)
-        yield port, psutil.Process(web.pid).children()[0]
-    finally:
-        web.terminate()
-        web.wait(timeout=30)
 
 
 def _proofs(port: int, web: psutil.Process) -> Iterator[_Row]:

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import dramatiq
 from sqlalchemy import func, select, update
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from player.coordinator import Coordinator, CoordinatorError
 from player.models.chores import Chore, Kind, View
 from player.models.session import database_now, transaction
+from player.models.views import keep_view
 from player.settings import settings
 from player.tasks.asking import coordinator
 from player.tasks.broker import QUEUE, broker
@@ -79,22 +79,15 @@ def _register(coordinator: Coordinator) -> None:
 def _poll(coordinator: Coordinator) -> None:
     look_for_rounds(coordinator)
     with transaction() as session:
-        fresh = select(func.min(View.fetched_at) > func.clock_timestamp() - timedelta(seconds=_VIEW_SECONDS))
+        fresh = select(func.min(View.fetched_at) > func.clock_timestamp() - timedelta(seconds=_VIEW_SECONDS)).where(
+            View.name.in_(_VIEWS)
+        )
         if session.scalars(fresh).one():
             return
     for name, read in _VIEWS.items():
-        _keep(name, published(asdict(read(coordinator))))
-
-
-def _keep(name: str, body: dict[str, Any]) -> None:
-    view = insert(View).values(name=name, body=body, fetched_at=func.clock_timestamp())
-    with transaction() as session:
-        session.execute(
-            view.on_conflict_do_update(
-                index_elements=[View.name],
-                set_={"body": view.excluded.body, "fetched_at": view.excluded.fetched_at},
-            )
-        )
+        body = published(asdict(read(coordinator)))
+        with transaction() as session:
+            keep_view(session, name, body)
 
 
 _VIEWS: Final[Mapping[str, Callable[[Coordinator], Any]]] = MappingProxyType(

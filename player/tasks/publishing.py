@@ -9,7 +9,9 @@ from typing import Any
 
 from protocol.timestamps import format_timestamp
 
-AMOUNTS = frozenset({"jackpot", "jackpot_amount", "balance_usdc", "in_escrow_usdc"})
+AMOUNTS = frozenset(
+    {"jackpot", "jackpot_amount", "balance_usdc", "in_escrow_usdc", "sub_prize_total_usdc", "total_deposited"}
+)
 """What is micro-USDC and a string on the wire."""
 
 

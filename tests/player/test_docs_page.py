@@ -18,7 +18,7 @@ def test_every_setting_is_in_the_table() -> None:
     read = set(re.findall(r'env\.\w+\("([A-Z_]+)"', (TOP / "player" / "settings.py").read_text()))
     others = "".join((TOP / "player" / each).read_text() for each in ("gunicorn.conf.py", "tasks/worker.py"))
     assert read <= settings_told()
-    assert settings_told() - read <= set(re.findall(r'environ\.get\("([A-Z_]+)"', others))
+    assert settings_told() - read <= set(re.findall(r"environ\.get\([\"']([A-Z_]+)", others))
 
 
 def settings_told() -> set[str]:

@@ -1,51 +1,25 @@
-"""One whole coordinator on this machine: engines, migrations, the trio, ready to answer.
+"""The coordinator on this machine: engines, migrations, the trio, ready to answer.
 
-One rule: all or nothing. The block is entered when /health/ready says yes, and when it is left, in whatever
-way, nothing of it runs any more.
+One rule: what a sandbox is allowed beyond the published limits is said here and nowhere else.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import socket
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-import requests
-
-from deploy import children
 from deploy.data_folder import DataFolder
-from deploy.engines import Engines, engines
-from deploy.failure import StartFailure
-from deploy.keys import keys
-from deploy.procfile import RELEASE, TOP, argv, read_procfile, search_path
-from deploy.supervisor import Supervisor
+from deploy.keys import OF_A_COORDINATOR, keys
+from deploy.processes import Running as Coordinator
+from deploy.processes import claim_port, here, running
+from deploy.procfile import TOP
 
-_READY_SECONDS = 60.0
-
-here = requests.Session()
-"""For calls to this machine: past any proxy that the environment names, which could not reach it."""
-here.trust_env = False
+__all__ = ["Coordinator", "claim_port", "coordinator", "here"]
 
 # A sandbox is one machine on which a script plays every operator and looks often: a hundred times what is published.
 _SANDBOX_LIMITS = {"RATE_LIMIT_PUBLIC": "6000/minute", "RATE_LIMIT_AUTHENTICATED": "12000/minute"}
-
-# The processes drain in 20 s; with the engines after them everything is down in 25 s.
-_DRAIN_SECONDS = 22.0
-
-
-@dataclass(frozen=True)
-class Coordinator:
-    """A running one. `env` is what its processes have: enough to run `flask ops` beside them."""
-
-    base_url: str
-    env: Mapping[str, str]
-    supervisor: Supervisor
-    engines: Engines
 
 
 @contextlib.contextmanager
@@ -65,66 +39,10 @@ def coordinator(
     """
     host = environ.get("HOST") or ("127.0.0.1" if sandbox else "0.0.0.0")  # noqa: S104
     port = claim_port(host, port)
-    procfile = (TOP / "Procfile").read_text()
-    with engines(folder, durable=durable, environ=environ) as servers:
-        env = {
-            **(_SANDBOX_LIMITS if sandbox else {}),
-            **environ,
-            **servers.environment,
-            **keys(folder, environ),
-            "SANDBOX": "1" if sandbox else "0",
-            "HOST": host,
-            "PORT": str(port),
-            "DATA_DIR": str(folder.path.absolute()),
-            "PATH": search_path(),
-            "PYTHONUNBUFFERED": "1",
-        }
-        _release(read_procfile(procfile)[RELEASE], env, folder.path / "release.log")
-        supervisor = Supervisor(procfile, env, log_dir, cwd=TOP)
-        try:
-            supervisor.start()
-            base_url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104
-            _wait_until_ready(base_url, supervisor)
-            yield Coordinator(base_url, env, supervisor, servers)
-        finally:
-            supervisor.stop(_DRAIN_SECONDS)
-
-
-def claim_port(host: str, port: int) -> int:
-    """`port` if it is free, or a free one for 0. StartFailure when somebody listens there."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise StartFailure(f"port {port} on {host} is taken: name another with PORT=… ({error.strerror})") from None
-        return int(probe.getsockname()[1])
-
-
-def _release(command: str, env: Mapping[str, str], log_file: Path) -> None:
-    """Run the Procfile's release step (the migrations) to its end."""
-    with children.open_log(log_file) as log:
-        process = children.spawn(argv(command), env=env, output=log, death_signal=signal.SIGTERM, cwd=TOP)
-    try:
-        code = process.wait()
-    except BaseException:
-        children.stop(process, signal.SIGTERM, 10)
-        raise
-    if code != 0:
-        raise StartFailure(f"the release step failed ({command}):\n{children.last_lines(log_file, 12)}")
-
-
-def _wait_until_ready(base_url: str, supervisor: Supervisor) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
-    answer = "no answer"
-    while time.monotonic() < deadline:
-        if supervisor.wait(timeout=0.05):  # Raises with the reason when it has given up.
-            raise StartFailure("the processes stopped before they were ready")
-        try:
-            response = here.get(f"{base_url}/health/ready", timeout=5)
-        except requests.RequestException:
-            continue
-        if response.status_code == 200:
-            return
-        answer = f"{response.status_code} {response.text.strip()[:500]}"
-    raise StartFailure(f"not ready after {_READY_SECONDS:.0f} s: {base_url}/health/ready says: {answer}")
+    settings = {**keys(folder, environ, OF_A_COORDINATOR), "SANDBOX": "1" if sandbox else "0"}
+    inherited = {**(_SANDBOX_LIMITS if sandbox else {}), **environ}
+    with running(
+        folder, TOP / "Procfile", settings,
+        host=host, port=port, cwd=TOP, durable=durable, log_dir=log_dir, environ=inherited,
+    ) as started:  # fmt: skip
+        yield started

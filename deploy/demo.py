@@ -22,6 +22,7 @@ from deploy.children import last_lines
 from deploy.coordinator import coordinator
 from deploy.data_folder import DataFolder, throw_away
 from deploy.demo_checks import check
+from deploy.demo_desk import Desk
 from deploy.demo_receiver import Receiver
 from deploy.demo_round import OPERATORS, Pace, Scene, onboard, play
 from deploy.demo_screen import Screen
@@ -29,6 +30,7 @@ from deploy.engines import leave_on_sigterm
 from deploy.failure import Failure
 from deploy.given import refuse_unless_empty
 from deploy.sandbox import admin_key
+from player.coordinator import CoordinatorError
 
 # What programs need to run at all, and servers to use instead of our own. Every other setting is left out: a
 # demonstration is the same everywhere.
@@ -52,7 +54,7 @@ def main() -> int:
         refuse_unless_empty(*(os.environ.get(name) for name in _SERVERS))
         with throw_away() as folder:
             round_id = _demonstrate(folder, screen)
-    except (Failure, OSError) as failure:
+    except (Failure, CoordinatorError, OSError) as failure:
         print(f"demo: failed: {failure}", file=sys.stderr, flush=True)
         return 1
     except KeyboardInterrupt:
@@ -79,11 +81,13 @@ def _demonstrate(folder: DataFolder, screen: Screen) -> int:
         pace = Pace.of_a_machine_that_starts_in(time.monotonic() - began)
         seed = secrets.randbits(32)
         screen.step(f"ready at {running.base_url}; tickets are made from seed {seed}")
-        scene = Scene(running, {"X-Service-Admin-Key": admin_key(running, "demo")}, receiver, screen)
+        scene = Scene(running, Desk(running.base_url, admin_key(running, "demo")), receiver, screen)
         companies = onboard(scene, seed)
         screen.step(f"{OPERATORS} operators: approved, logged in, webhooks registered, deposits paid")
         round_id = play(scene, companies, pace)
         check(scene, companies, round_id)
+        for company in companies:
+            company.coordinator.close()
         return round_id
 
 
@@ -98,7 +102,7 @@ def _quoting(logs: Path) -> Iterator[None]:
         yield
     except _Quoted:
         raise
-    except (Failure, OSError) as failure:
+    except (Failure, CoordinatorError, OSError) as failure:
         raise _Quoted(f"{failure}{_last_words(logs)}") from None
 
 

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deploy.demo_operator import SimulatedOperator, call
+from deploy.demo_operator import SimulatedOperator
 from deploy.demo_receiver import Event
 from deploy.demo_report import Account, accounts_table, draw_table, money_table, timeline_table
-from deploy.demo_round import DEPOSIT, DemoFailure, Scene, deposit
+from deploy.demo_round import DEPOSIT, DemoFailure, Scene
 from deploy.procfile import TOP
+from player.coordinator import Winners
 
 ROUND_EVENTS = (
     "round.opened",
@@ -39,15 +40,20 @@ _VERIFY_SECONDS = 120.0
 
 def check(scene: Scene, companies: Sequence[SimulatedOperator], round_id: int) -> None:
     """Check a CLOSED round from all sides and show it; DemoFailure names the first thing that does not hold."""
-    public = f"{scene.base_url}/api/public"
-    winners = call("GET", f"{public}/draw/draw_{round_id}/winners?limit=10000", {})
-    terms = call("GET", f"{public}/rounds/{round_id}/proof", {})["ledger"]
+    anybody = companies[0].coordinator
+    winners = anybody.winners(round_id)
+    terms = anybody.proof_bundle(round_id)["ledger"]
     _webhooks(scene, companies, round_id)
-    now = scene.round(round_id)
+    now = scene.desk.round(round_id)
     _winners(companies, round_id, now, winners)
-    scene.screen.step(f"{winners['totalSubPrizeWinners']:,} winners: published, told and in the operators' own books")
+    scene.screen.step(f"{winners.total_sub_prize_winners:,} winners: published, told and in the operators' own books")
     accounts = [
-        Account(company.name, len(company.tickets), len(company.winners_in_its_books(now)), deposit(scene, company))
+        Account(
+            company.name,
+            len(company.tickets),
+            len(company.winners_in_its_books(now)),
+            company.coordinator.balance().balance_usdc,
+        )
         for company in companies
     ]
     _money(terms, winners, now, accounts)
@@ -61,29 +67,27 @@ def check(scene: Scene, companies: Sequence[SimulatedOperator], round_id: int) -
 
 
 def _winners(
-    companies: Sequence[SimulatedOperator], round_id: int, numbers: Mapping[str, int], winners: Mapping[str, Any]
+    companies: Sequence[SimulatedOperator], round_id: int, numbers: Mapping[str, int], winners: Winners
 ) -> None:
     published = {
-        (row["operatorId"], tier["tier"], row["ticketId"])
-        for tier in winners["subPrizeTiers"]
-        for row in tier["winners"]
+        (won.operator_id, tier.tier, won.ticket_id) for tier in winners.sub_prize_tiers for won in tier.winners
     }
     jackpots, found = 0, set()
     for company in companies:
-        told, own = company.winners_told(round_id), company.winners_in_its_books(numbers)
+        told, own = set(company.coordinator.check_tickets(round_id).wins), company.winners_in_its_books(numbers)
         if told != own:
             raise DemoFailure(f"{company.name} was told of {len(told)} winners and finds {len(own)} in its books")
         jackpots += sum(tier == 0 for tier, _ in own)
         found |= {(company.operator_id, tier, ticket_id) for tier, ticket_id in own if tier}
     if published != found:
         raise DemoFailure(f"{len(published ^ found)} sub-prize winners differ between the public list and the books")
-    if (winners["jackpotWinnerCount"], winners["totalSubPrizeWinners"]) != (jackpots, len(found)):
+    if (winners.jackpot_winner_count, winners.total_sub_prize_winners) != (jackpots, len(found)):
         raise DemoFailure("the published numbers of winners are not those of the published winners")
 
 
 def _webhooks(scene: Scene, companies: Sequence[SimulatedOperator], round_id: int) -> None:
     """Every operator heard every event of the round once, and the coordinator knows that it did."""
-    drawn = scene.round(round_id)
+    drawn = scene.desk.round(round_id)
     expected = Counter((company.operator_id, name) for company in companies for name in ROUND_EVENTS)
     # Only who sold a ticket with the jackpot number hears of that.
     expected.update(
@@ -95,7 +99,7 @@ def _webhooks(scene: Scene, companies: Sequence[SimulatedOperator], round_id: in
     while True:
         scene.receiver.news.clear()
         received = _of_round(scene.receiver.events, round_id)
-        deliveries = scene.round(round_id)["deliveries"]
+        deliveries = scene.desk.round(round_id)["deliveries"]
         settled = received == expected and deliveries["delivered"] == expected.total()
         if settled or time.monotonic() > deadline:
             break
@@ -115,13 +119,11 @@ def _of_round(events: Sequence[Event], round_id: int) -> Counter[tuple[str, str]
     return Counter((event.operator_id, event.name) for event in events if event.round_id == round_id)
 
 
-def _money(
-    terms: Mapping[str, str], winners: Mapping[str, Any], now: Mapping[str, Any], accounts: Sequence[Account]
-) -> None:
+def _money(terms: Mapping[str, str], winners: Winners, now: Mapping[str, Any], accounts: Sequence[Account]) -> None:
     amount = {name: int(text) for name, text in terms.items()}
     came = amount["G"] + amount["pool0"] + amount["reserve0"]
     released = amount["C"] + amount["subPaid"] + amount["jackpotPaid"] + amount["bonusPaid"]
-    prizes = sum(int(row["prizeAmount"]) for tier in winners["subPrizeTiers"] for row in tier["winners"])
+    prizes = sum(won.prize_amount for tier in winners.sub_prize_tiers for won in tier.winners)
     sold = sum(account.tickets for account in accounts) * now["ticketPriceUsdc"]
     balances = sum(account.balance for account in accounts)
     for what, one, other in (

@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from rich import box
 from rich.table import Table
 
 from deploy.demo_receiver import Event
 from deploy.demo_screen import usd
+from player.coordinator import Winners
 from protocol.lifecycle import TRANSITIONS
 
 _WEBHOOKS = {trigger.value: step.webhooks for (_, trigger), step in TRANSITIONS.items()}
@@ -74,16 +74,16 @@ def _slowest(events: Sequence[Event]) -> str:
     return f"{max(waits) * 1000:,.0f} ms" if waits else "–"
 
 
-def draw_table(numbers: Mapping[str, int], winners: Mapping[str, Any]) -> Table:
+def draw_table(numbers: Mapping[str, int], winners: Winners) -> Table:
     """The numbers drawn, how many tickets had each, and what one of them is paid."""
     table = _table("The draw", left=("tier",), right=("number", "winners", "prize, USD"))
-    count = winners["jackpotWinnerCount"]
-    share = usd(int(winners["jackpotAmount"]) // count) if count else "–"
+    count = winners.jackpot_winner_count
+    share = usd(winners.jackpot_amount // count) if count else "–"
     table.add_row("jackpot", f"{numbers['jackpotNumber']:,}", f"{count:,}", share)
-    for tier in winners["subPrizeTiers"]:
-        prize = usd(int(tier["winners"][0]["prizeAmount"])) if tier["winners"] else "–"
-        label = f"bonus{tier['tier']}"
-        table.add_row(label, f"{numbers[label]:,}", f"{tier['count']:,}", prize)
+    for tier in winners.sub_prize_tiers:
+        prize = usd(tier.winners[0].prize_amount) if tier.winners else "–"
+        label = f"bonus{tier.tier}"
+        table.add_row(label, f"{numbers[label]:,}", f"{tier.count:,}", prize)
     return table
 
 

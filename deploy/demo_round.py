@@ -17,7 +17,8 @@ from typing import Any
 import requests
 
 from deploy.coordinator import Coordinator
-from deploy.demo_operator import SimulatedOperator, call
+from deploy.demo_desk import Desk
+from deploy.demo_operator import SimulatedOperator
 from deploy.demo_receiver import Receiver
 from deploy.demo_screen import Screen, usd
 from deploy.failure import Failure
@@ -61,10 +62,10 @@ class DemoFailure(Failure):
 
 @dataclass(frozen=True)
 class Scene:
-    """What every part of the demo acts in. `admin` is the header of a key that may do everything."""
+    """What every part of the demo acts in."""
 
     running: Coordinator
-    admin: Mapping[str, str]
+    desk: Desk
     receiver: Receiver
     screen: Screen
 
@@ -72,10 +73,6 @@ class Scene:
     def base_url(self) -> str:
         """The coordinator's address."""
         return self.running.base_url
-
-    def round(self, round_id: int) -> dict[str, Any]:
-        """The round as an admin sees it."""
-        return call("GET", f"{self.base_url}/api/admin/rounds/{round_id}", self.admin)
 
 
 @dataclass(frozen=True)
@@ -112,31 +109,23 @@ def onboard(scene: Scene, seed: int) -> list[SimulatedOperator]:
     for name in _NAMES[:OPERATORS]:
         numbers = random.Random(f"{seed} {name}")  # noqa: S311 - play tickets, to be had again from the seed
         company = SimulatedOperator(scene.base_url, f"Operator {name}", numbers)
-        application_id = company.apply()
-        approve = f"{scene.base_url}/api/admin/applications/{application_id}/approve"
-        approved = call("POST", approve, scene.admin, json={"reviewNote": "license checked"})
-        if company.application_status() != "approved":
+        applied = company.coordinator.apply(company.application())
+        company.take_key(scene.desk.approve(applied.application_id))
+        became = company.coordinator.application_status(applied.application_id, applied.application_token)
+        if (became.status, became.operator_id) != ("approved", company.operator_id):
             raise DemoFailure(f"{company.name} is approved and its application does not say so")
-        company.log_in(approved["operatorId"], approved["apiKey"])
-        company.register_webhook(scene.receiver.url_for(company.operator_id, company.api_key))
-        company.heartbeat()
-        deposit(scene, company)
+        company.coordinator.set_webhook(scene.receiver.url_for(company.operator_id, company.api_key))
+        company.coordinator.heartbeat()
+        scene.desk.record_deposit(company.operator_id, DEPOSIT, f"wire from {company.name}")
         companies.append(company)
     _forge(scene, companies[0])
     return companies
 
 
-def deposit(scene: Scene, company: SimulatedOperator) -> int:
-    """Record the operator's one deposit; returns its balance, micro-USDC. Recording it again changes nothing."""
-    body = {"amountUsdc": str(DEPOSIT), "reference": f"wire from {company.name}"}
-    url = f"{scene.base_url}/api/admin/operators/{company.operator_id}/deposits"
-    return int(call("POST", url, scene.admin, json=body)["balanceUsdc"])
-
-
 def play(scene: Scene, companies: Sequence[SimulatedOperator], pace: Pace) -> int:
     """One round from OPEN to CLOSED; returns its id."""
     screen = scene.screen
-    opened = call("POST", f"{scene.base_url}/api/admin/rounds", scene.admin, json=pace.deadlines(datetime.now(UTC)))
+    opened = scene.desk.open_round(pace.deadlines(datetime.now(UTC)))
     began, round_id = time.monotonic(), int(opened["id"])
     screen.step(f"round {round_id} is OPEN, bound to a secret by {opened['seedCommit'][:12]}…")
     _sell(scene, companies, round_id, opened["oddsRange"])
@@ -187,7 +176,7 @@ def _watch(scene: Scene, companies: Sequence[SimulatedOperator], round_id: int, 
     with scene.screen.waiting() as waiting:
         while True:
             scene.receiver.news.clear()
-            now = scene.round(round_id)
+            now = scene.desk.round(round_id)
             for step in now["timeline"][shown:]:
                 if shown:  # that it is OPEN was said
                     scene.screen.step(f"round {round_id} is {step['state']}{_detail(step['trigger'], now)}")

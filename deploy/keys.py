@@ -1,4 +1,4 @@
-"""The secrets of a coordinator that nobody gave any: made once, kept in its data folder.
+"""The secrets of a program that nobody gave any: made once, kept in its data folder.
 
 One rule: a secret is made once. Losing ENCRYPTION_KEYS loses every operator's webhook key, so what was
 written stays, and a damaged file stops the start instead of being replaced.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,23 @@ from cryptography.fernet import Fernet
 from deploy.data_folder import DataFolder
 from deploy.failure import StartFailure
 
-_MAKERS = {
-    "ENCRYPTION_KEYS": lambda: Fernet.generate_key().decode(),
-    "JWT_KEYS": lambda: f"k1:{secrets.token_urlsafe(48)}",
-}
+Makers = Mapping[str, Callable[[], str]]
+"""Names of settings that are secrets, and how a fresh one is made."""
 
 
-def keys(folder: DataFolder, environ: Mapping[str, str]) -> dict[str, str]:
-    """ENCRYPTION_KEYS and JWT_KEYS: from `environ` where set, else from the folder, else fresh (and kept)."""
+def _jwt_keys() -> str:
+    return f"k1:{secrets.token_urlsafe(48)}"
+
+
+OF_A_COORDINATOR: Makers = {"ENCRYPTION_KEYS": lambda: Fernet.generate_key().decode(), "JWT_KEYS": _jwt_keys}
+OF_A_NODE: Makers = {"JWT_KEYS": _jwt_keys, "PAYMENT_SECRET": lambda: secrets.token_urlsafe(48)}
+
+
+def keys(folder: DataFolder, environ: Mapping[str, str], makers: Makers = OF_A_COORDINATOR) -> dict[str, str]:
+    """These secrets: from `environ` where set, else from the folder, else fresh (and kept)."""
     file = folder.path / "secrets.json"
-    kept = _read(file)
-    result = {name: environ.get(name) or kept.get(name) or make() for name, make in _MAKERS.items()}
+    kept = _read(file, makers)
+    result = {name: environ.get(name) or kept.get(name) or make() for name, make in makers.items()}
     fresh = {name: key for name, key in result.items() if not environ.get(name) and name not in kept}
     if fresh:
         write_private(file, kept | fresh)
@@ -50,7 +56,7 @@ def write_private(file: Path, content: Any) -> None:
     unfinished.replace(file)
 
 
-def _read(file: Path) -> dict[str, str]:
+def _read(file: Path, makers: Makers) -> dict[str, str]:
     try:
         kept = json.loads(file.read_text())
     except FileNotFoundError:
@@ -58,5 +64,5 @@ def _read(file: Path) -> dict[str, str]:
     except ValueError:
         kept = None
     if not isinstance(kept, dict) or not all(isinstance(key, str) and key for key in kept.values()):
-        raise StartFailure(f"{file} is damaged: restore it, or set ENCRYPTION_KEYS and JWT_KEYS")
+        raise StartFailure(f"{file} is damaged: restore it, or set {' and '.join(makers)}")
     return kept

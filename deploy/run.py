@@ -15,7 +15,8 @@ from pathlib import Path
 from deploy.coordinator import coordinator
 from deploy.data_folder import hold
 from deploy.engines import leave_on_sigterm
-from deploy.failure import Failure, StartFailure
+from deploy.failure import Failure
+from deploy.processes import port_of
 from deploy.sandbox import sandbox
 
 
@@ -38,7 +39,7 @@ def main() -> int:
 
 def _run() -> None:
     data = Path(os.environ.get("DATA_DIR") or ".data")
-    port = _port(os.environ.get("PORT") or "8000")
+    port = port_of(os.environ.get("PORT") or "8000")
     in_sandbox = (os.environ.get("SANDBOX") or "1").strip().lower() in {"1", "true", "yes", "on"}
     with hold(data) as folder:
         print(f"starting: data in {data}, port {port}", flush=True)
@@ -54,12 +55,6 @@ def _run() -> None:
             except (KeyboardInterrupt, SystemExit):
                 print("\nstopping: requests and work in hand are finished first", flush=True)
                 raise
-
-
-def _port(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) < 65536:
-        return int(text)
-    raise StartFailure(f"PORT must be a number from 1 to 65535, not {text!r}")
 
 
 if __name__ == "__main__":

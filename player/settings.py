@@ -13,6 +13,9 @@ from marshmallow.validate import OneOf, Range, Regexp
 
 from protocol.errors import LotteryError
 
+_SANDBOX_PORT = "player.payments.sandbox:SandboxPayments"
+_NO_PORT = "player.payments.port:NoPayments"
+
 
 class SettingsError(LotteryError):
     """A setting is missing or cannot be used. The message names it and never shows a secret."""
@@ -31,11 +34,14 @@ class Settings:
     log_level: str
     coordinator_url: str
     operator_api_key: str = field(repr=False)
+    operator_api_key_previous: str | None = field(repr=False)
     public_url: str
     webhook_url: str | None
     webhook_tolerance_seconds: float
     jwt_keys: tuple[tuple[str, str], ...] = field(repr=False)
     payment_secret: str = field(repr=False)
+    payment_port: str
+    withdrawal_kyc_usdc: int
     smtp_url: str | None = field(repr=False)
     mail_from: str
     sales_lead_seconds: float
@@ -82,12 +88,17 @@ def _read(env: Env) -> Settings:
         log_level=env.str("LOG_LEVEL", "INFO").upper(),
         coordinator_url=env.str("COORDINATOR_URL", validate=address).rstrip("/"),
         operator_api_key=env.str("OPERATOR_API_KEY"),
+        # While a key is being replaced, webhooks that are on their way are still signed with the one before.
+        operator_api_key_previous=env.str("OPERATOR_API_KEY_PREVIOUS", "") or None,
         public_url=env.str("PUBLIC_URL", validate=address).rstrip("/"),
         webhook_url=_webhook_url(env.str("WEBHOOK_URL", "on").strip()),
         webhook_tolerance_seconds=env.float("WEBHOOK_TOLERANCE_SECONDS", 300.0, validate=positive),
         jwt_keys=_jwt_keys(env.list("JWT_KEYS", subcast=str)),
         payment_secret=_secret("PAYMENT_SECRET", env.str("PAYMENT_SECRET")),
-        smtp_url=env.str("SMTP_URL", "", validate=Regexp(r"^(smtps?://[^\s]+)?\Z")) or None,
+        payment_port=env.str("PAYMENT_PORT", _SANDBOX_PORT if sandbox else _NO_PORT, validate=Regexp(r"^[\w.]+:\w+\Z")),
+        # micro-USDC that may be withdrawn in all by players nothing is known of. Anti-money-laundering rules set it.
+        withdrawal_kyc_usdc=env.int("WITHDRAWAL_KYC_USDC", 2_000_000_000, validate=Range(min=0)),
+        smtp_url=_smtp_url(env.str("SMTP_URL", ""), sandbox),
         mail_from=env.str("MAIL_FROM", "lottery@localhost"),
         # The lead is what the last tickets, their count and the manifest need before sales must be over.
         sales_lead_seconds=env.float("SALES_LEAD_SECONDS", 2.0 if sandbox else 300.0, validate=positive),
@@ -108,6 +119,18 @@ def _webhook_url(text: str) -> str | None:
         return None
     if text != "on" and not text.startswith(("https://", "http://")):
         raise SettingsError("WEBHOOK_URL must be on, off or a whole address, from https:// on")
+    return text
+
+
+def _smtp_url(text: str, sandbox: bool) -> str | None:
+    """Where mails go. A player who cannot get a new password by mail is locked out, so only a sandbox may lack it.
+
+    :raises SettingsError: missing outside of a sandbox, or not the address of a mail server.
+    """
+    if not text and sandbox:
+        return None
+    if not re.fullmatch(r"smtps?://([^\s/@]+@)?(\[[0-9a-f:]+\]|[^\s/@:]+)(:[0-9]{1,5})?/?", text):
+        raise SettingsError("SMTP_URL must be smtp://USER:PASSWORD@HOST:PORT or smtps://…; only a sandbox needs none")
     return text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from models.session import engine
 
@@ -14,7 +14,7 @@ class Killed(BaseException):
     """Stands for the end of the process: nothing of ours catches it."""
 
 
-def dies_at(statement: int, work: Callable[[], object]) -> bool:
+def dies_at(statement: int, work: Callable[[], object], its: Callable[[], Engine] = engine) -> bool:
     """Do the work in a process that ends when it sends so many statements; False when it sends fewer."""
     sent = count(1)
 
@@ -22,13 +22,13 @@ def dies_at(statement: int, work: Callable[[], object]) -> bool:
         if next(sent) == statement:
             raise Killed
 
-    event.listen(engine(), "before_cursor_execute", send)
+    event.listen(its(), "before_cursor_execute", send)
     try:
         work()
     except Killed:
         return True
     finally:
-        event.remove(engine(), "before_cursor_execute", send)
+        event.remove(its(), "before_cursor_execute", send)
     return False
 
 

@@ -6,13 +6,16 @@ address it came from. Counts are in Redis, for all web processes; while it is do
 
 import logging
 import time
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from math import ceil
 
 from flask import Flask, Response, g, request
 from flask_limiter import Limiter
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from player.api.limit_counts import COUNTING
 from player.settings import settings
 
 REGISTER_AND_LOGIN = "5/minute"
@@ -21,6 +24,9 @@ PLAYER_READS = "60/minute"
 PLAYER_WRITES = "20/minute"
 PURCHASES = "10/minute"
 ADMIN = "30/minute"
+PASSWORDS = "5/minute"
+"""Ours: setting a password by the old one or by a token, and asking for a token. Each has a budget of its own, so that
+who forgot her password is not kept from logging in."""
 OTHERS = "60/minute"
 """What the published table does not name: by address, as the coordinator's public paths."""
 
@@ -28,20 +34,32 @@ _BY_PATH = {
     "/api/auth/register": ("login", REGISTER_AND_LOGIN),
     "/api/auth/login": ("login", REGISTER_AND_LOGIN),
     "/api/auth/refresh": ("refresh", REFRESH),
+    "/api/auth/password": ("password", PASSWORDS),
+    "/api/auth/password/reset": ("password-reset", PASSWORDS),
+    "/api/auth/password/forgot": ("password-forgot", PASSWORDS),
     "/api/player/tickets/purchase": ("purchase", PURCHASES),
 }
-_UNCOUNTED = ("/health", "/webhooks/")
+# Redis answers within a millisecond or is treated as down.
+_PATIENCE_SECONDS = 0.25
+_UNCOUNTED = ("/health", "/webhooks/", "/api/payments/callback")
 
 
 def register(app: Flask) -> None:
     """Count every request of the application and tell what is left in the three headers. Register the guards first."""
     logging.getLogger("flask-limiter").setLevel(logging.WARNING)
     limiter = Limiter(
-        _client,
+        # All budgets have one scope to the limiter: the name keeps two of one size apart.
+        lambda: f"{_budget()[0]}:{_client()}",
         application_limits=[_limit],
-        request_identifier=lambda: _budget()[0],
-        storage_uri=settings().redis_url,
-        storage_options={"socket_connect_timeout": 0.25, "socket_timeout": 0.25},  # type: ignore[dict-item]
+        # Unknown paths have no endpoint, and the limiter would let them pass uncounted.
+        request_identifier=lambda: "any",
+        storage_uri=COUNTING + settings().redis_url,
+        storage_options={
+            "socket_connect_timeout": _PATIENCE_SECONDS,  # type: ignore[dict-item]
+            "socket_timeout": _PATIENCE_SECONDS,  # type: ignore[dict-item]
+            # The client's own default is three more tries with pauses of seconds.
+            "retry": Retry(NoBackoff(), 0),  # type: ignore[dict-item]
+        },
         in_memory_fallback_enabled=True,
         strategy="fixed-window",
         # The limiter's own headers would put Retry-After on every answer.
@@ -93,4 +111,6 @@ def _network(address: str | None) -> str:
         parsed = ip_address(address or "")
     except ValueError:
         return "unknown"
-    return str(parsed) if parsed.version == 4 else f"{IPv6Address(int(parsed) >> 64 << 64)}/64"
+    if isinstance(parsed, IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or f"{IPv6Address(int(parsed) >> 64 << 64)}/64")

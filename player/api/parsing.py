@@ -12,6 +12,7 @@ from flask import Request, g, request
 from flask_smorest import Blueprint as SmorestBlueprint
 from marshmallow import RAISE, Schema, ValidationError
 from webargs.flaskparser import FlaskParser
+from werkzeug.routing import IntegerConverter, Map
 
 from player.api.errors import BadRequest, UnsupportedMediaType
 from protocol.canonical import parse_strict_json
@@ -29,6 +30,15 @@ def json_body(raw: bytes) -> Any:
         return parse_strict_json(raw)
     except Invalid as error:
         raise BadRequest(f"the body is not usable JSON: {error.message}") from None
+
+
+class Id(IntegerConverter):
+    """An id in a path, 1 to 15 digits as we write them: no other spelling, and none that the database cannot hold."""
+
+    regex = "[1-9][0-9]{0,14}"
+
+    def __init__(self, map: Map, **_: Any) -> None:  # noqa: A002 - werkzeug's name
+        super().__init__(map, min=1, max=10**15 - 1)
 
 
 class StrictParser(FlaskParser):

@@ -33,7 +33,11 @@ class Chore(Due, Base):
 
 
 class View(Base):
-    """Something the coordinator shows (``jackpot``, ``operator``), as it was when we last asked."""
+    """Something the coordinator shows, as it was when we last asked: ``jackpot``, ``odds``, ``operator``, ``balance``,
+    and ``round:<id>`` once it is drawn.
+
+    ``body`` has the published names; amounts are strings of micro-USDC.
+    """
 
     __tablename__ = "coordinator_views"
 

@@ -1,16 +1,22 @@
 """Sessions: one a login, with the refresh tokens that followed each other in it.
 
 The one rule kept here: a secret is shown once, when it is made; what is stored can only recognise it. A refresh token
-used twice ends its session.
+used twice ends its session: one of the two who used it is not the player.
 """
 
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
-from sqlalchemy import ForeignKey, LargeBinary
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import ColumnElement, ForeignKey, LargeBinary, func, select, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Created, Instant
+from player.models.secrets import digest, fresh
+from protocol.errors import NotFound
+
+REFRESH_LIFETIME = timedelta(days=7)
 
 
 class PlayerSession(Base):
@@ -47,3 +53,104 @@ class PasswordReset(Base):
     player_id: Mapped[int] = mapped_column(ForeignKey("players.id"), index=True)
     expires_at: Mapped[Instant]
     spent_at: Mapped[datetime | None]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A session that goes on, and the refresh token that continues it: the only time it is seen."""
+
+    player_id: int
+    session_id: UUID
+    refresh_token: str
+
+
+def start_session(session: Session, player_id: int, address: str | None, user_agent: str | None) -> Opened:
+    """A new session of a player who proved who she is."""
+    row = PlayerSession(player_id=player_id, address=address, user_agent=user_agent and user_agent[:200])
+    session.add(row)
+    session.flush()
+    return Opened(player_id, row.id, _issue(session, row.id))
+
+
+def continue_session(session: Session, refresh_token: str) -> Opened | None:
+    """Spend a refresh token and issue the next; None when it cannot be used.
+
+    A token that was spent before ends its session, so the caller commits before it refuses. Of two who use one token
+    at the same time one waits for the other here, and finds it spent.
+    """
+    now = func.clock_timestamp()
+    spent = session.execute(
+        update(RefreshToken)
+        .where(
+            RefreshToken.digest == digest(refresh_token),
+            RefreshToken.spent_at.is_(None),
+            RefreshToken.expires_at > now,
+        )
+        .values(spent_at=now)
+        .returning(RefreshToken.session_id)
+    ).first()
+    if spent is None:
+        _end(session, _behind(refresh_token, RefreshToken.spent_at.is_not(None)))
+        return None
+    used = session.execute(
+        update(PlayerSession)
+        .where(PlayerSession.id == spent.session_id, PlayerSession.ended_at.is_(None))
+        .values(last_used_at=now)
+        .returning(PlayerSession.player_id)
+    ).first()
+    return None if used is None else Opened(used.player_id, spent.session_id, _issue(session, spent.session_id))
+
+
+def end_session_of(session: Session, refresh_token: str) -> None:
+    """End the session that a refresh token belongs to. An unknown token has none."""
+    _end(session, _behind(refresh_token))
+
+
+def end_session(session: Session, player_id: int, session_id: UUID) -> None:
+    """End one session of a player.
+
+    :raises NotFound: she has no such session that goes on.
+    """
+    if not _end(session, PlayerSession.id == session_id, PlayerSession.player_id == player_id):
+        raise NotFound("no such session")
+
+
+def end_sessions(session: Session, player_id: int, *, but: UUID | None = None) -> int:
+    """End all sessions of a player, ``but`` one if it is named; how many that were."""
+    others = [] if but is None else [PlayerSession.id != but]
+    return _end(session, PlayerSession.player_id == player_id, *others)
+
+
+def sessions_of(session: Session, player_id: int) -> Sequence[PlayerSession]:
+    """The sessions of a player that go on, the one used last first."""
+    wanted = select(PlayerSession).where(
+        PlayerSession.player_id == player_id,
+        PlayerSession.ended_at.is_(None),
+        # It was used last when its newest refresh token was issued, and cannot outlive that one.
+        PlayerSession.last_used_at > func.clock_timestamp() - REFRESH_LIFETIME,
+    )
+    return session.scalars(wanted.order_by(PlayerSession.last_used_at.desc(), PlayerSession.id)).all()
+
+
+def _issue(session: Session, session_id: UUID) -> str:
+    token = fresh()
+    session.add(
+        RefreshToken(digest=digest(token), session_id=session_id, expires_at=func.clock_timestamp() + REFRESH_LIFETIME)
+    )
+    session.flush()
+    return token
+
+
+def _behind(refresh_token: str, *which: ColumnElement[bool]) -> ColumnElement[bool]:
+    token = select(RefreshToken.session_id).where(RefreshToken.digest == digest(refresh_token), *which)
+    return PlayerSession.id == token.scalar_subquery()
+
+
+def _end(session: Session, *which: ColumnElement[bool]) -> int:
+    ended = session.execute(
+        update(PlayerSession)
+        .where(*which, PlayerSession.ended_at.is_(None))
+        .values(ended_at=func.clock_timestamp())
+        .returning(PlayerSession.id)
+    )
+    return len(ended.all())

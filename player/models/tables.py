@@ -3,6 +3,7 @@
 from player.models import (
     chores,
     idempotency,
+    kyc,
     ledger,
     limits,
     mails,
@@ -21,6 +22,7 @@ from player.models.base import Base
 __all__ = [
     "chores",
     "idempotency",
+    "kyc",
     "ledger",
     "limits",
     "mails",

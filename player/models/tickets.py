@@ -4,12 +4,14 @@ The one rule kept here: a ticket's numbers never change (the database refuses it
 the same as before; a ticket belongs to one batch for good.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Boolean, CheckConstraint, ForeignKey, Index, LargeBinary, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import Boolean, CheckConstraint, ForeignKey, Index, LargeBinary, select, text
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import BYTE_ORDER, Base, Created, Micro, Number
+from protocol.errors import NotFound
 
 STATUSES = ("active", "won", "lost", "refunded")
 """``refunded``: the round failed, or this operator was excluded from it, and the price was given back."""
@@ -64,3 +66,32 @@ class Submission(Base):
     attempts: Mapped[int] = mapped_column(server_default="0")
     accepted_at: Mapped[datetime | None]
     last_error: Mapped[str | None]
+
+
+def tickets_of(
+    session: Session,
+    player_id: int,
+    *,
+    status: str | None = None,
+    round_id: int | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> Sequence[Ticket]:
+    """A player's tickets, newest first; of one of STATUSES and of one round, if those are given."""
+    wanted = select(Ticket).where(Ticket.player_id == player_id)
+    if status is not None:
+        wanted = wanted.where(Ticket.status == status)
+    if round_id is not None:
+        wanted = wanted.where(Ticket.round_id == round_id)
+    return session.scalars(wanted.order_by(Ticket.id.desc()).limit(limit).offset(offset)).all()
+
+
+def ticket_of(session: Session, player_id: int, number: int) -> Ticket:
+    """One of a player's own tickets.
+
+    :raises NotFound: she has no such ticket.
+    """
+    row = session.scalars(select(Ticket).where(Ticket.id == number, Ticket.player_id == player_id)).first()
+    if row is None:
+        raise NotFound("no such ticket")
+    return row

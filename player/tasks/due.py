@@ -6,8 +6,10 @@ a worker that dies is followed by another when the lease is over.
 """
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from player.models.chores import Chore
 from player.models.mails import Mail
@@ -17,6 +19,7 @@ from player.models.session import transaction
 from player.models.webhooks import Webhook
 from player.tasks.broker import ring
 
+_Row = TypeVar("_Row", Round, Webhook, Chore, Payment, Mail)
 DueTable = type[Round] | type[Webhook] | type[Chore] | type[Payment] | type[Mail]
 
 
@@ -53,3 +56,25 @@ def ring_due() -> int:
             ids = list(session.scalars(wanted.limit(BATCH)))
         rung += sum(ring(source.actor, str(row_id)) for row_id in ids)
     return rung
+
+
+def take(table: type[_Row], row_id: Any) -> _Row | None:
+    """A due row, whose ``due_at`` is now the end of our lease; None when it is not due, or somebody else's."""
+    (lease,) = (source.lease_seconds for source in SOURCES if source.table is table)
+    (key,) = table.__table__.primary_key
+    with transaction() as session:
+        mine = update(table).where(key == row_id, table.due_at <= func.clock_timestamp())
+        return session.scalars(
+            mine.values(due_at=func.clock_timestamp() + timedelta(seconds=lease)).returning(table)
+        ).first()
+
+
+def put_back(row: Round | Webhook | Chore | Payment | Mail, due_at: datetime | None) -> None:
+    """Give a row that was taken back until ``due_at``. If it was called for meanwhile it stays due: what we saw may be
+    old by now.
+    """
+    table = type(row)
+    (key,) = table.__table__.primary_key
+    with transaction() as session:
+        still_ours = update(table).where(key == getattr(row, key.name), table.due_at == row.due_at)
+        session.execute(still_ours.values(due_at=due_at))

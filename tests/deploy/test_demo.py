@@ -20,13 +20,14 @@ from rich.table import Table
 from sqlalchemy.engine import make_url
 
 from deploy.demo import _inherited, _last_words
-from deploy.demo_operator import SimulatedOperator
+from deploy.demo_operator import LABELS, SimulatedOperator
 from deploy.demo_receiver import Event, Receiver
 from deploy.demo_report import Account, accounts_table, draw_table, money_table, timeline_table
 from deploy.demo_round import Pace
 from deploy.demo_screen import Screen, usd
 from deploy.failure import EngineError
 from deploy.given import refuse_unless_empty
+from player.coordinator import Micro, Winner, Winners, WinnersOfTier
 from protocol.webhook import envelope, headers
 
 KEY = "sk_one_secret"
@@ -103,11 +104,11 @@ def test_a_slow_machine_gets_later_deadlines_up_to_three_times(start: float, slo
 
 
 def test_the_same_seed_sells_the_same_tickets() -> None:
-    first, second = (SimulatedOperator("", "Operator Alba", random.Random("7 Alba")) for _ in range(2))
+    first, second = (SimulatedOperator("http://nowhere", "Operator Alba", random.Random("7 Alba")) for _ in range(2))
     first.sell(50, 10_000_000)
     second.sell(50, 10_000_000)
     assert first.tickets == second.tickets
-    numbers = {label: number for label, number in first.tickets[3].items() if isinstance(number, int)}
+    numbers = dict(zip(LABELS, first.tickets[3].numbers, strict=True))
     assert {(tier, "alba-3") for tier in range(6)} <= first.winners_in_its_books(numbers)
 
 
@@ -147,12 +148,8 @@ def test_the_timeline_says_who_heard_of_what_and_how_late() -> None:
 
 def test_the_draw_shows_a_shared_jackpot() -> None:
     numbers = {"jackpotNumber": 1_234_567, "bonus1": 9}
-    winner = {"operatorId": "op_1", "ticketId": "t", "prizeAmount": "5000000", "claimed": False}
-    winners = {
-        "jackpotWinnerCount": 2,
-        "jackpotAmount": "3000000",
-        "subPrizeTiers": [{"tier": 1, "winners": [winner], "count": 1}],
-    }
+    tier = WinnersOfTier(1, (Winner("op_1", "t", Micro(5_000_000), claimed=False),), 1)
+    winners = Winners("draw_1", 1, True, 2, Micro(3_000_000), (tier,), 1)
     assert shown(draw_table(numbers, winners))[3:] == [
         ["jackpot", "1,234,567", "2", "1.50"],
         ["bonus1", "9", "1", "5.00"],

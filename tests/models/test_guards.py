@@ -250,3 +250,17 @@ def test_a_balance_moves_by_postings_only() -> None:
 def test_history_is_only_ever_added_to(table: str) -> None:
     for statement in (f"DELETE FROM {table}", f"TRUNCATE {table} CASCADE"):
         assert "only ever added to" in refused(statement)
+
+
+def test_what_is_known_of_sealed_tickets_stays_as_it_is() -> None:
+    operators = some_operators(1)
+    round_id = a_round(operators)
+    take_part(round_id, operators)
+    take_to(round_id, State.ESCROWED)
+    for table in ("ticket_chunks", "ticket_archives"):
+        for statement in (
+            f"UPDATE {table} SET operator_id = 'op_b'",
+            f"DELETE FROM {table}",
+            f"TRUNCATE {table} CASCADE",
+        ):
+            assert "only ever added to" in refused(statement), statement

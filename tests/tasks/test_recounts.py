@@ -22,7 +22,9 @@ def kept() -> dict[str, list[tuple[Any, ...]]]:
     """All that a recount leaves behind."""
     return {
         "manifests": rows("SELECT operator_id, counted, counted_root, agreed FROM manifests ORDER BY 1"),
-        "chunks": rows("SELECT operator_id, first_ticket_id, encode(root, 'hex') FROM ticket_chunks ORDER BY 1, 2"),
+        "chunks": rows(
+            "SELECT operator_id, first_ticket_id, encode(root, 'hex'), md5(blocks) FROM ticket_chunks ORDER BY 1, 2"
+        ),
         "archives": rows("SELECT operator_id, sha256, bytes, tickets, key FROM ticket_archives ORDER BY 1"),
         "files": rows("SELECT key, bytes FROM archive_files ORDER BY 1"),
         "pieces": rows("SELECT key, place, md5(content) FROM archive_pieces ORDER BY 1, 2"),

@@ -79,7 +79,6 @@ def test_its_webhooks_carry_the_published_fields() -> None:
         "roundId": 1,
         "ticketPriceUsdc": PRICE,
         "operatorCount": 2,
-        "sealAt": data["round.opened"]["sealAt"],
         "scheduledDrawTime": data["round.opened"]["scheduledDrawTime"],
     }
     assert data["round.sealing"].keys() == {"roundId", "sealingDeadline", "manifestsSubmitted"}

@@ -15,17 +15,23 @@ depends_on = None
 # What no bug of ours and no stray psql may do.
 GUARDS = """
 -- Balances are kept by the ledger and by nothing else.
-CREATE FUNCTION apply_transfer() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Once a statement: a round of many tickets is refunded without rewriting its account for each of them.
+CREATE FUNCTION apply_transfers() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- In the byte order of their ids, so that two transfers never wait for each other crosswise.
-    INSERT INTO accounts (id, balance) VALUES (LEAST(NEW.source COLLATE "C", NEW.target COLLATE "C"), 0),
-        (GREATEST(NEW.source COLLATE "C", NEW.target COLLATE "C"), 0) ON CONFLICT (id) DO NOTHING;
-    PERFORM 1 FROM accounts WHERE id IN (NEW.source, NEW.target) ORDER BY id FOR UPDATE;
-    UPDATE accounts SET balance = balance - NEW.amount WHERE id = NEW.source;
-    UPDATE accounts SET balance = balance + NEW.amount WHERE id = NEW.target;
+    INSERT INTO accounts (id) SELECT source FROM written UNION SELECT target FROM written ORDER BY 1
+        ON CONFLICT (id) DO NOTHING;
+    PERFORM 1 FROM accounts WHERE id IN (SELECT source FROM written UNION SELECT target FROM written)
+        ORDER BY id FOR UPDATE;
+    UPDATE accounts SET balance = balance + change FROM (
+        SELECT account, sum(change)::bigint AS change FROM (
+            SELECT source AS account, -amount AS change FROM written UNION ALL SELECT target, amount FROM written
+        ) AS moves GROUP BY account
+    ) AS sums WHERE id = account;
     RETURN NULL;
 END $$;
-CREATE TRIGGER apply_transfer AFTER INSERT ON transfers FOR EACH ROW EXECUTE FUNCTION apply_transfer();
+CREATE TRIGGER apply_transfers AFTER INSERT ON transfers REFERENCING NEW TABLE AS written
+    FOR EACH STATEMENT EXECUTE FUNCTION apply_transfers();
 
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -266,12 +272,41 @@ def upgrade() -> None:
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("request_digest", sa.LargeBinary(), nullable=False),
         sa.Column("status", sa.BigInteger(), nullable=True),
-        sa.Column("answer", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
+        sa.Column("answer", postgresql.JSON(none_as_null=True, astext_type=sa.Text()), nullable=True),
         sa.Column(
             "created_at", sa.TIMESTAMP(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
         ),
         sa.ForeignKeyConstraint(["player_id"], ["players.id"], name=op.f("fk_idempotency_keys_player_id")),
         sa.PrimaryKeyConstraint("player_id", "key", name=op.f("pk_idempotency_keys")),
+    )
+    op.create_table(
+        "kyc_requests",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
+        sa.Column("player_id", sa.BigInteger(), nullable=False),
+        sa.Column("level", sa.Text(), nullable=False),
+        sa.Column("document_reference", sa.Text(), nullable=True),
+        sa.Column("status", sa.Text(), server_default="pending", nullable=False),
+        sa.Column(
+            "created_at", sa.TIMESTAMP(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
+        ),
+        sa.Column("decided_at", sa.TIMESTAMP(timezone=True), nullable=True),
+        sa.Column("decided_by", sa.Text(), nullable=True),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.CheckConstraint(
+            "(status = 'pending') = (decided_at IS NULL)", name=op.f("ck_kyc_requests_decided_or_pending")
+        ),
+        sa.CheckConstraint("level IN ('basic', 'full')", name=op.f("ck_kyc_requests_level")),
+        sa.CheckConstraint("status IN ('pending', 'approved', 'rejected')", name=op.f("ck_kyc_requests_status")),
+        sa.ForeignKeyConstraint(["player_id"], ["players.id"], name=op.f("fk_kyc_requests_player_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_kyc_requests")),
+    )
+    op.create_index("ix_kyc_requests_player_id_id", "kyc_requests", ["player_id", "id"], unique=False)
+    op.create_index(
+        "uq_kyc_requests_pending",
+        "kyc_requests",
+        ["player_id"],
+        unique=True,
+        postgresql_where=sa.text("status = 'pending'"),
     )
     op.create_table(
         "limits",
@@ -519,6 +554,9 @@ def downgrade() -> None:
     op.drop_index("ix_mails_due", table_name="mails", postgresql_where=sa.text("due_at IS NOT NULL"))
     op.drop_table("mails")
     op.drop_table("limits")
+    op.drop_index("uq_kyc_requests_pending", table_name="kyc_requests", postgresql_where=sa.text("status = 'pending'"))
+    op.drop_index("ix_kyc_requests_player_id_id", table_name="kyc_requests")
+    op.drop_table("kyc_requests")
     op.drop_table("idempotency_keys")
     op.drop_index("ix_webhooks_received_at", table_name="webhooks")
     op.drop_index("ix_webhooks_due", table_name="webhooks", postgresql_where=sa.text("due_at IS NOT NULL"))
@@ -536,7 +574,7 @@ def downgrade() -> None:
     op.drop_table("audit_entries")
     op.drop_table("accounts")
     for function in (
-        "apply_transfer", "refuse_change", "guard_transaction", "guard_self_exclusion", "guard_sale", "guard_ticket",
+        "apply_transfers", "refuse_change", "guard_transaction", "guard_self_exclusion", "guard_sale", "guard_ticket",
         "guard_prize", "guard_stage",
     ):  # fmt: skip
         op.execute(f"DROP FUNCTION {function}()")

@@ -45,6 +45,10 @@ install: $(READY) ## Install everything into .venv
 demo: $(READY) ## Run one round from OPEN to CLOSED with simulated operators, and verify it
 	@$(BIN)/python -m deploy.demo
 
+.PHONY: demo-full
+demo-full: $(READY) ## Run coordinator, two nodes and fifty players, thrice: plain, no-webhooks, kill (VARIANT names one)
+	@$(BIN)/python -m deploy.demo_full $(VARIANT)
+
 .PHONY: run
 run: $(READY) ## Run the coordinator here, sandbox mode (PORT, DATA_DIR); Ctrl-C stops it
 	@exec $(BIN)/python -m deploy.run

@@ -94,7 +94,7 @@ def test_a_read_sends_the_same_few_statements_however_much_there_is(world: World
     move_clock_to(selling, "seal_at")
     work(selling)
     everybody = ["op_a", *(an_operator(f"b{number}") for number in range(5))]
-    for tickets in (3, 3, 3, 600):
+    for tickets in (3, 3, 300):
         last = a_played_round(everybody, State.CLOSED, tickets)
     for _ in range(3):
         take_part(a_round(everybody), everybody, tickets=2)

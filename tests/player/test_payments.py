@@ -113,7 +113,7 @@ def test_the_sandboxs_page_opens_to_its_address_only(client: FlaskClient, monkey
     from player import settings
 
     monkeypatch.setenv("SANDBOX", "0")
-    monkeypatch.setenv("SMTP_URL", "smtps://mail.example.com")
+    monkeypatch.setenv("SMTP_URL", "smtp://node:secret@mail.example:25")
     settings.settings.cache_clear()
     assert client.get(page).json["code"] == "not_found"
 

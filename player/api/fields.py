@@ -70,8 +70,8 @@ class Truth(fields.Boolean):
 class Amount(fields.String):
     """micro-USDC as a decimal string; read from ``lowest`` (default 1) to LARGEST_AMOUNT, shown with its sign."""
 
-    def __init__(self, *, lowest: int = 1, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, *, lowest: int = 1, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(metadata={"pattern": "^(0|-?[1-9][0-9]*)$", **(metadata or {})}, **kwargs)
         self._lowest = lowest
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:

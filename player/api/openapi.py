@@ -66,8 +66,18 @@ PARAMETERS = {
 
 """What parameters mean whose own schema does not say it."""
 
-NOTHING_YET = ("/api/rounds/current", "/api/jackpot")
-"""Paths without an id at which there may be nothing."""
+NOTHING_YET = ("/api/rounds/current", "/api/jackpot", "/api/player/tickets/purchase")
+"""Paths without an id at which there may be nothing, or which name a round in the body."""
+
+
+BY_SECRET = {
+    "/api/auth/login": {"401", "403"},
+    "/api/auth/refresh": {"401", "403"},
+    "/api/auth/password/reset": {"401", "403"},
+    "/api/payments/callback": {"400", "401", "403", "404", "413", "415"},
+    "/webhooks/coordinator": {"400", "401", "413", "415"},
+}
+"""Paths that anybody may call with the right password, token or signature, and how they refuse others."""
 
 
 class ErrorSchema(Schema):
@@ -117,7 +127,7 @@ def _complete(operation: dict[str, Any], method: str, path: str, guard: Guard | 
 
 
 def _refusals(method: str, path: str, guard: Guard | None, has_body: bool) -> set[str]:
-    found = {"422", "500"}
+    found = {"422", "500"} | BY_SECRET.get(path, set())
     if not path.startswith("/health"):
         found.add("429")
     if path != "/health":

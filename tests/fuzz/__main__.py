@@ -9,6 +9,7 @@ import sys
 from deploy.engines import leave_on_sigterm
 from tests.conftest import SETTINGS
 from tests.fuzz.campaign import campaign
+from tests.fuzz.node import campaign_on_a_node
 
 
 def main() -> int:
@@ -18,11 +19,14 @@ def main() -> int:
     minutes = float(os.environ.get("FUZZ_MINUTES") or "10")
     seed = int(os.environ.get("SEED") or secrets.randbelow(2**32))
     print(f"fuzzing for {minutes:g} minutes; SEED={seed} replays it", flush=True)
-    outcome = campaign(minutes * 60, seed, say=lambda line: print(line, flush=True))
-    for finding in outcome.findings:
-        print(finding)
-    print(outcome)
-    return 1 if outcome.findings else 0
+    findings = 0
+    for target, share in ((campaign_on_a_node, 0.3), (campaign, 0.7)):
+        outcome = target(minutes * 60 * share, seed, say=lambda line: print(line, flush=True))
+        for finding in outcome.findings:
+            print(finding)
+        print(outcome)
+        findings += len(outcome.findings)
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 from deploy import children
 from deploy.coordinator import Coordinator, coordinator, here
 from deploy.data_folder import throw_away
+from deploy.processes import Running
 from deploy.procfile import TOP, search_path
 from deploy.sandbox import admin_key
 from tests.chaos.playing import Lottery, furnish, open_round, take_part
@@ -110,7 +111,7 @@ def everybody(running: Coordinator, lottery: Lottery) -> list[Somebody]:
 
 
 def knock(
-    running: Coordinator, somebody: Somebody, seconds: float, seed: int, folder: Path
+    running: Coordinator | Running, somebody: Somebody, seconds: float, seed: int, folder: Path
 ) -> tuple[int, list[Finding]]:
     """Run the fuzzer once; the number of its requests and what it found."""
     count, report, log = (folder / f"{somebody.name.replace(' ', '-')}.{kind}" for kind in ("count", "xml", "fuzz"))
@@ -153,12 +154,17 @@ def reported(somebody: Somebody, report: Path) -> Iterator[Finding]:
 
 def what_remains(running: Coordinator, lottery: Lottery, folder: Path) -> Iterator[Finding]:
     """Whatever was sent: every process lives, nothing unexpected is in the logs, and no money is made or lost."""
+    yield from unwell(running, folder, ("web", "worker", "scheduler"))
+    if (total := lottery.rows("SELECT coalesce(sum(balance), 0)::bigint FROM ledger_accounts")) != [(0,)]:
+        yield Finding("anybody", "the ledger", f"its accounts add up to {total[0][0]}", "afterwards")
+
+
+def unwell(running: Coordinator | Running, folder: Path, logs: Sequence[str]) -> Iterator[Finding]:
+    """What does not live any more, and what was unexpected by the logs."""
     ready = here.get(f"{running.base_url}/health/ready", timeout=30)
     if ready.status_code != 200:
         yield Finding("anybody", "GET /health/ready", ready.text, "afterwards")
-    if (total := lottery.rows("SELECT coalesce(sum(balance), 0)::bigint FROM ledger_accounts")) != [(0,)]:
-        yield Finding("anybody", "the ledger", f"its accounts add up to {total[0][0]}", "afterwards")
-    for log in ("web", "worker", "scheduler"):
+    for log in logs:
         lines = (folder / f"{log}.log").read_text(errors="replace").splitlines()
         bad = [line for line in lines if '"level": "error"' in line or "Traceback" in line or "died with" in line]
         if bad:

@@ -115,7 +115,7 @@ def _quotas() -> list[int]:
 
 
 def _shelves(seed: int, which: int) -> list[list[Numbers]]:
-    """The tickets that each player of an operator will buy: the next numbers in a row, after those of the one before."""
+    """The tickets that each of an operator's players will buy: the next numbers in a row after the operator before."""
     pick = random.Random(f"{seed} {which}")  # noqa: S311 - play tickets, to be had again from the seed
     start = seed + which * TICKETS
     tickets: list[Numbers] = [

@@ -139,6 +139,12 @@ def hex_hash(**kwargs: Any) -> Text:
     return Text(longest=64, validate=[Regexp("^[0-9a-f]{64}\\Z", error="Not 64 lowercase hex digits.")], **kwargs)
 
 
+def hashes(**kwargs: Any) -> fields.String:
+    """A field for SHA-256 hashes one after the other, in base64 (``protocol.merkle.write_path``)."""
+    shape = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+    return fields.String(**described(kwargs, contentEncoding="base64", pattern=shape))
+
+
 class Shown(fields.String):
     """A timestamp as we show it: UTC with ``Z`` and milliseconds (``protocol.timestamps``)."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import Flask
-from flask_smorest import Api
+from flask_smorest import Api, Blueprint
 from flask_smorest.spec.plugins import FlaskPlugin
 from marshmallow import Schema
 from werkzeug.routing import Rule
@@ -52,7 +52,24 @@ class Collector(Api):
     def __init__(self, app: Flask) -> None:
         super().__init__(app)
         self.ma_plugin.converter.add_attribute_function(_one_kind_of)
+        self._undescribed: list[Blueprint] = []
         app.extensions["openapi"] = OpenApi(app, self)
+
+    def register_blueprint(self, blp: Blueprint, *, parameters: Any = None, **options: Any) -> None:
+        """Take a blueprint's routes now; they are described when the document is asked for, which takes longer than all
+        the rest of making an application.
+        """
+        self._app.extensions["flask-smorest"]["blp_name_to_api"][blp.name] = self
+        self._app.register_blueprint(blp, **options)
+        self._undescribed.append(blp)
+
+    def collected(self) -> dict[str, Any]:
+        """What the views and schemas say, before anything is added to it."""
+        for blueprint in self._undescribed:
+            blueprint.register_views_in_doc(self, self._app, self.spec, name=blueprint.name, parameters=None)
+        self._undescribed.clear()
+        collected: dict[str, Any] = self.spec.to_dict()
+        return collected
 
 
 def document_of(app: Flask) -> "OpenApi":
@@ -95,8 +112,8 @@ class OpenApi:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
+        collected = self._api.collected()
         told = webhooks(self._reference, self._example)
-        collected = self._api.spec.to_dict()
         paths = {}
         for rule in self._app.url_map.iter_rules():
             if item := collected["paths"].get(FlaskPlugin.flaskpath2openapi(rule.rule)):

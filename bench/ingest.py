@@ -7,9 +7,7 @@ empty as the other's, and what is compared are medians of several such ratios, e
 from __future__ import annotations
 
 import os
-import socket
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,16 +15,14 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-import psutil
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import text
 
 from bench import ingest_clients as clients
-from bench.reads import wait_for
+from bench.web import prepare, serving
 from deploy.data_folder import throw_away
 from deploy.engines import engines, leave_on_sigterm
-from deploy.procfile import TOP
 
 REPEATS = int(os.environ.get("BENCH_REPEATS", "7"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "90"))
@@ -50,21 +46,10 @@ def main() -> None:
     leave_on_sigterm()
     # Commits survive a power cut, here as in production.
     with throw_away() as folder, engines(folder, durable=True, environ={}) as servers:
-        os.environ.update(servers.environment | _settings())
-        subprocess.run([sys.executable, "-m", "alembic", "upgrade", "head"], cwd=TOP, check=True, capture_output=True)
+        prepare(servers)
         # A process of their own: what the clients do is not to wait for what we do here.
         with ProcessPoolExecutor(1, get_context("spawn"), clients.prepare, (servers.database_url,)) as pool:
             _measure(pool)
-
-
-def _settings() -> dict[str, str]:
-    return {
-        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
-        "JWT_KEYS": "bench:" + "for benches only " * 5,
-        "SANDBOX": "1",
-        "LOG_LEVEL": "warning",
-        "RATE_LIMIT_AUTHENTICATED": "100000000/minute",
-    }
 
 
 def _measure(pool: ProcessPoolExecutor) -> None:
@@ -77,25 +62,15 @@ def _measure(pool: ProcessPoolExecutor) -> None:
     operators = some_operators(clients.OPERATORS)
     with transaction() as session:
         keys = {operator_id: issue_api_key(session, operator_id) for operator_id in operators}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    web = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "bench.ingest_app:application"],
-        cwd=TOP,
-        # One process, whatever the machine: it is what is measured.
-        env=os.environ | {"PORT": str(port), "WEB_CONCURRENCY": "1"},
-    )
-    try:
-        wait_for(port)
-        [serving] = psutil.Process(web.pid).children()
-        idle, key = serving.memory_info().rss, next(iter(keys.values()))
+    # One process, whatever the machine: it is what is measured.
+    with serving("bench.ingest_app:application") as (port, web):
+        idle, key = web.memory_info().rss, next(iter(keys.values()))
 
         def most(size: int, round_id: int) -> tuple[int, float]:
             """A full batch's bytes, and the most that the web process grew by, as a multiple of these."""
-            Path(f"/proc/{serving.pid}/clear_refs").write_text("5")  # The peak is reset to what is in use now.
+            Path(f"/proc/{web.pid}/clear_refs").write_text("5")  # The peak is reset to what is in use now.
             sent = pool.submit(clients.send_one, size, round_id, port, key).result()
-            status = Path(f"/proc/{serving.pid}/status").read_text().splitlines()
+            status = Path(f"/proc/{web.pid}/status").read_text().splitlines()
             [peak] = [int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM")]
             return sent, (peak - idle) / sent
 
@@ -114,9 +89,6 @@ def _measure(pool: ProcessPoolExecutor) -> None:
                 rate = _rate(pool, name, port, keys)
                 if number:  # The first time warms everything up.
                     rates[name].append(rate)
-    finally:
-        web.terminate()
-        web.wait(timeout=30)
     _show(rates, memory)
 
 

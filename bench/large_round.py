@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sqlalchemy import text
 
 from models.chores import Name
@@ -31,6 +34,28 @@ def play_large(tickets: int) -> int:
     manifest(round_id, "op_a")
     take_to(round_id, State.CLOSED)
     return round_id
+
+
+@contextmanager
+def before_archives() -> Iterator[None]:
+    """Let round 1 be one of before there were archives and roots of blocks, as long as the block lasts."""
+    _unguarded(
+        "UPDATE ticket_archives SET operator_id = 'op_hidden'",
+        "CREATE TABLE hidden_blocks AS SELECT first_ticket_id, blocks FROM ticket_chunks",
+        "UPDATE ticket_chunks SET blocks = NULL",
+    )
+    yield
+    _unguarded(
+        "UPDATE ticket_archives SET operator_id = 'op_a'",
+        "UPDATE ticket_chunks c SET blocks = h.blocks FROM hidden_blocks h WHERE h.first_ticket_id = c.first_ticket_id",
+        "DROP TABLE hidden_blocks",
+    )
+
+
+def _unguarded(*statements: str) -> None:
+    with transaction() as session:
+        for statement in ("SET LOCAL session_replication_role = replica", *statements):
+            session.execute(text(statement))
 
 
 def without_rows() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +18,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench.web import prepare
 from deploy import children
 from deploy.data_folder import throw_away
 from deploy.engines import engines, leave_on_sigterm
-from deploy.procfile import TOP, search_path
 
 TICKETS = int(os.environ.get("TICKETS", "10_000_000"))
 REPEATS = int(os.environ.get("BENCH_REPEATS", "5"))
@@ -50,22 +49,11 @@ def main() -> None:
     with throw_away() as folder, engines(folder, durable=True, environ={}) as servers:
         if shutil.disk_usage(folder.path).free < 2 * TICKETS * _BYTES_A_TICKET:
             sys.exit(f"bench: {folder.path} has no room for {TICKETS:,} tickets; TICKETS=n takes fewer")
-        os.environ.update(servers.environment | _settings())
-        subprocess.run([sys.executable, "-m", "alembic", "upgrade", "head"], cwd=TOP, check=True, capture_output=True)
+        prepare(servers)
         try:
             _measure(folder.path)
         except RuntimeError as problem:
             sys.exit(f"bench: {problem}\n{children.last_lines(folder.path / 'worker.log', 5)}")
-
-
-def _settings() -> dict[str, str]:
-    return {
-        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
-        "JWT_KEYS": "bench:" + "for benches only " * 5,
-        "SANDBOX": "1",
-        "LOG_LEVEL": "warning",
-        "PATH": search_path(),
-    }
 
 
 def _measure(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """`make bench-proofs`: proofs, the sealed tickets and the verifier, at a million tickets of one operator.
 
-The one rule kept here: no ticket is asked for twice, so that nothing comes from memory; and the rows are dropped
-before, so that all of it comes from the archive.
+The one rule kept here: no ticket is asked for twice, so that nothing comes from memory. The rows are dropped before
+anything is read from the archive.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import gzip
 import http.client
 import os
 import random
-import socket
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TypeVar
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench.reads import wait_for
+from bench.web import prepare, serving
 from deploy.data_folder import throw_away
 from deploy.engines import engines, leave_on_sigterm
 from deploy.procfile import TOP
@@ -32,94 +32,100 @@ from deploy.procfile import TOP
 TICKETS = int(os.environ.get("BENCH_TICKETS", "1000000"))
 REQUESTS = int(os.environ.get("BENCH_REQUESTS", "1000"))
 AIM_MS, AIM_BYTES, AIM_VERIFY_SECONDS = 50, 1_536, 10
+CLIENTS = 4
+_BARE = "/bare/"
+_TICKET = "/api/public/rounds/1/tickets/op_a/t-{:09}"
 _Row = tuple[str, str, str, str]
 _T = TypeVar("_T")
+
+
+class _Answer(NamedTuple):
+    """How long an answer took, its bytes as they are, and its bytes as they were sent."""
+
+    seconds: float
+    plain: int
+    packed: int
 
 
 def main() -> None:
     """Measure and print the table."""
     leave_on_sigterm()
     with throw_away() as folder, engines(folder, environ={}) as servers:
-        os.environ.update(servers.environment | _settings())
-        subprocess.run([sys.executable, "-m", "alembic", "upgrade", "head"], cwd=TOP, check=True, capture_output=True)
+        prepare(servers, ROUND_RETENTION="1")
         # Settings are read at import.
-        from bench.large_round import play_large, without_rows
+        from bench.large_round import play_large
 
         play_large(TICKETS)
-        without_rows()
-        with _web() as (port, web):
-            rows = [*_proofs(port), *_download(port, web), *_verify(port)]
+        with serving("bench.reads_app:application") as (port, web):
+            rows = [*_proofs(port, web), *_download(port, web), *_verify(port)]
     _show(rows)
 
 
-def _settings() -> dict[str, str]:
-    return {
-        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
-        "JWT_KEYS": "bench:" + "for benches only " * 5,
-        "SANDBOX": "1",
-        "LOG_LEVEL": "warning",
-        "RATE_LIMIT_PUBLIC": "100000000/minute",
-        "ROUND_RETENTION": "1",
-    }
+def _proofs(port: int, web: psutil.Process) -> Iterator[_Row]:
+    """Both proofs from rows, as of rounds of before there were archives, and from the archive, the rows dropped."""
+    from bench.large_round import before_archives, without_rows
+
+    _times(port, [_BARE] * 20)
+    bare = statistics.median(each.seconds for each in _times(port, [_BARE] * REQUESTS))
+    yield "bare view, p50", f"{bare * 1000:.1f} ms", "", ""
+    tickets = iter(random.Random(7).sample(range(TICKETS), min(10 * REQUESTS, TICKETS)))
+    with before_archives():
+        yield from _latencies(port, web, "rows", tickets)[0]
+    without_rows()
+    rows, answers = _latencies(port, web, "the archive", tickets)
+    yield from rows
+    # Its neighbours stand on either side of the middle: they share no sibling.
+    middle = 1 << (TICKETS - 1).bit_length() - 1
+    answers["absence, at the worst place"] = _times(port, [f"{_TICKET.format(middle - 1)}./absence"])
+    for kind, measured in answers.items():
+        for how, sizes in (("plain", [each.plain for each in measured]), ("gzip", [each.packed for each in measured])):
+            p99 = statistics.quantiles(sizes * 2, n=100)[98]
+            yield f"{kind}, {how}", f"p99 {p99:,.0f} bytes", f"{max(sizes):,} at most", f"≤ {AIM_BYTES:,}"
 
 
-@contextmanager
-def _web() -> Iterator[tuple[int, psutil.Process]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    web = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "bench.reads_app:application"],
-        cwd=TOP,
-        env=os.environ | {"PORT": str(port), "WEB_CONCURRENCY": "1"},
-    )
-    try:
-        wait_for(port)
-        yield port, psutil.Process(web.pid).children()[0]
-    finally:
-        web.terminate()
-        web.wait(timeout=30)
+def _latencies(
+    port: int, web: psutil.Process, source: str, tickets: Iterator[int]
+) -> tuple[list[_Row], dict[str, list[_Answer]]]:
+    """Of each kind of proof, asked for by one client and by several at a time."""
+    rows, answers = [], {}
+    for kind, end in (("inclusion", "/proof"), ("absence", "./absence")):
+        for clients in (1, CLIENTS):
+            warm, *asked = [_TICKET.format(number) + end for number in islice(tickets, REQUESTS + 1)]
+            _times(port, [warm])
+            before = web.cpu_times()
+            with ThreadPoolExecutor(clients) as pool:
+                parts = pool.map(partial(_times, port), [asked[first::clients] for first in range(clients)])
+                answers[kind] = [each for part in parts for each in part]
+            after = web.cpu_times()
+            own = (after.user + after.system - before.user - before.system) / len(asked)
+            cuts = statistics.quantiles([each.seconds * 1000 for each in answers[kind]], n=100)
+            rows.append(
+                (
+                    f"{kind} from {source}, {clients} at a time",
+                    f"p50 {cuts[49]:.1f}, p99 {cuts[98]:.1f} ms",
+                    f"{own * 1000:.1f} ms of CPU each",
+                    f"p99 ≤ {AIM_MS} ms",
+                )
+            )
+    return rows, answers
 
 
-def _proofs(port: int) -> Iterator[_Row]:
-    pick = random.Random(7)
-    numbers = pick.sample(range(TICKETS), min(2 * REQUESTS, TICKETS))
-    base = "/api/public/rounds/1/tickets/op_a"
-    paths = {
-        "bare view": ["/bare/"] * REQUESTS,
-        "inclusion": [f"{base}/t-{number:09}/proof" for number in numbers[:REQUESTS]],
-        "absence": [f"{base}/t-{number:09}./absence" for number in numbers[REQUESTS:]],
-    }
-    bare = 0.0
-    for name, asked in paths.items():
-        _times(port, asked[:20] if name == "bare view" else [asked[0]])
-        times, plain, packed = _times(port, asked)
-        p50, p99 = statistics.median(times), statistics.quantiles(times, n=100)[98]
-        bare = bare or p50
-        yield f"{name}, p50", f"{p50 * 1000:.1f} ms", f"{p50 / bare:.0f} × the bare view", ""
-        if name != "bare view":
-            yield f"{name}, p99", f"{p99 * 1000:.1f} ms", "", f"≤ {AIM_MS} ms"
-            size = statistics.quantiles(packed, n=100)[98]
-            yield f"{name}, gzip, p99", f"{size:,.0f} bytes", f"{max(packed):,} at most", f"≤ {AIM_BYTES:,}"
-            yield f"{name}, plain", f"{max(plain):,} bytes", "", ""
-
-
-def _times(port: int, paths: list[str]) -> tuple[list[float], list[int], list[int]]:
-    """Of each answer: seconds, bytes as they are, and bytes as they are sent."""
+def _times(port: int, paths: list[str]) -> list[_Answer]:
+    """Ask for one after the other on one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    times, plain, packed = [], [], []
+    answers = []
     for path in paths:
         start = time.perf_counter()
         connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
         answer = connection.getresponse()
         body = answer.read()
-        times.append(time.perf_counter() - start)
+        seconds = time.perf_counter() - start
         if answer.status != 200:
             raise RuntimeError(body.decode(errors="replace"))
-        packed.append(len(body))
-        plain.append(len(gzip.decompress(body)) if answer.headers["Content-Encoding"] == "gzip" else len(body))
+        plain = gzip.decompress(body) if answer.headers["Content-Encoding"] == "gzip" else body
+        answers.append(_Answer(seconds, len(plain), len(body)))
     connection.close()
-    return times, plain, packed
+    return answers
 
 
 def _download(port: int, web: psutil.Process) -> Iterator[_Row]:
@@ -163,7 +169,7 @@ def _watched(work: Callable[[], _T], memory: Callable[[], int]) -> tuple[float, 
 
 
 def _show(rows: list[_Row]) -> None:
-    table = Table(title=f"{TICKETS:,} tickets of one operator, read from the archive, one web process")
+    table = Table(title=f"{TICKETS:,} tickets of one operator, one web process")
     for heading in ("what", "measured", "", "aim"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for row in rows:

@@ -7,20 +7,15 @@ median of several such ratios.
 from __future__ import annotations
 
 import os
-import socket
 import statistics
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.client import requests_per_second
+from bench.web import prepare, serving
 from deploy.engines import engines
-from deploy.procfile import TOP
 
 SHORT, LONG = 100, 100_000
 SPREAD = 20
@@ -38,8 +33,7 @@ AIM_LONG = 0.9
 def main() -> None:
     """Measure and print the table."""
     with engines(environ={}) as servers:
-        os.environ.update(servers.environment | _settings())
-        subprocess.run([sys.executable, "-m", "alembic", "upgrade", "head"], cwd=TOP, check=True, capture_output=True)
+        prepare(servers)
         # Settings are read at import.
         from bench.many_rounds import copy_up_to, play_one, somebody_commits
 
@@ -51,16 +45,6 @@ def main() -> None:
         with somebody_commits(COMMITS):
             busy, _ = _measure(LONG)
         _show(short, long, busy, rates)
-
-
-def _settings() -> dict[str, str]:
-    return {
-        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
-        "JWT_KEYS": "bench:" + "for benches only " * 5,
-        "SANDBOX": "1",
-        "LOG_LEVEL": "warning",
-        "RATE_LIMIT_PUBLIC": "100000000/minute",
-    }
 
 
 def _paths(rounds: int) -> dict[str, list[str]]:
@@ -78,18 +62,9 @@ def _paths(rounds: int) -> dict[str, list[str]]:
 def _measure(rounds: int) -> tuple[_Figures, _Figures]:
     """``(requests/s as a share of the bare view's, requests/s)`` of each read, medians."""
     paths = _paths(rounds)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    web = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py", "bench.reads_app:application"],
-        cwd=TOP,
-        # One process: it has a core to itself and the client and the engines the other. Of two, the kernel may give one
-        # all the connections, and a ratio would say how they happened to fall.
-        env={"WEB_CONCURRENCY": "1"} | os.environ | {"PORT": str(port)},
-    )
-    try:
-        wait_for(port)
+    # One process: it has a core to itself and the client and the engines the other. Of two, the kernel may give one
+    # all the connections, and a ratio would say how they happened to fall.
+    with serving("bench.reads_app:application", os.environ.get("WEB_CONCURRENCY", "1")) as (port, _):
         for each in paths.values():
             requests_per_second(port, each, 0.3)
         shares: dict[str, list[float]] = {name: [] for name in paths}
@@ -99,26 +74,7 @@ def _measure(rounds: int) -> tuple[_Figures, _Figures]:
             for name, rate in found.items():
                 rates[name].append(rate)
                 shares[name].append(rate / found["bare view"])
-    finally:
-        web.terminate()
-        web.wait(timeout=30)
     return _medians(shares), _medians(rates)
-
-
-def wait_for(port: int) -> None:
-    """Wait until the web server on this port answers.
-
-    :raises OSError: it does not within 20 s.
-    """
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
-                return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
 
 
 def _medians(measured: Mapping[str, list[float]]) -> dict[str, float]:

@@ -12,8 +12,6 @@ import os
 import random
 import re
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,8 +21,8 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table
 
+from bench.web import prepare
 from deploy.engines import engines
-from deploy.procfile import TOP
 
 TICKETS = int(os.environ.get("BENCH_TICKETS", "1_000_000"))
 REPEATS = int(os.environ.get("BENCH_REPEATS", "5"))
@@ -39,21 +37,12 @@ AIM_LOOKUP_MS, AIM_PEAK_MIB = 15, 300
 def main() -> None:
     """Measure and print the tables."""
     with engines(environ={}) as servers:
-        os.environ.update(servers.environment | _settings())
-        subprocess.run([sys.executable, "-m", "alembic", "upgrade", "head"], cwd=TOP, check=True, capture_output=True)
+        prepare(servers)
         round_id = _load()
         before, peak = _in_a_fresh_process(_peak_of_one, round_id)
         _show_times(_measure(round_id))
         _show_reading(*_in_a_fresh_process(_reading, round_id))
         _show_memory(before, peak)
-
-
-def _settings() -> dict[str, str]:
-    return {
-        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
-        "JWT_KEYS": "bench:" + "for benches only " * 5,
-        "SANDBOX": "1",
-    }
 
 
 def _load() -> int:
@@ -96,7 +85,9 @@ def _forget() -> None:
 
     with engine().begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
-        connection.execute(text("TRUNCATE ticket_archives, ticket_chunks, archive_files, archive_pieces"))
+        connection.execute(
+            text("TRUNCATE archive_checks, ticket_archives, ticket_chunks, archive_files, archive_pieces")
+        )
 
 
 def _measure(round_id: int) -> Mapping[str, list[tuple[float, float]]]:

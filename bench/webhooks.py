@@ -17,11 +17,11 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.receiver import receiving
+from bench.web import environment
 from bench.webhook_table import Delays, show_delays, show_rates
 from deploy import children
 from deploy.data_folder import throw_away
 from deploy.engines import Engines, engines, leave_on_sigterm
-from deploy.procfile import search_path
 
 REPEATS = int(os.environ.get("BENCH_REPEATS", "5"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "40"))
@@ -39,27 +39,15 @@ def main() -> None:
         del os.environ[name]  # Nobody's proxy is to be measured.
     # Commits survive a power cut, here as in production.
     with throw_away() as folder, engines(folder, durable=True, environ={}) as servers:
-        os.environ.update(servers.environment | _settings())
+        # As in production; the sandbox would be hastier. SANDBOX is for webhooks to this machine.
+        hurry = {"WEBHOOK_TIMEOUT_SECONDS": "30", "WEBHOOK_BASE_SECONDS": "30", "WEBHOOK_ATTEMPTS": "3"}
+        os.environ.update(environment(servers, **hurry))
         try:
             _measure(servers, folder.path)
         except RuntimeError as problem:
             logs = sorted(folder.path.glob("*.log"))
             tails = "\n".join(f"{log.name}:\n{children.last_lines(log, 5)}" for log in logs)
             sys.exit(f"bench: {problem}\n{tails}")
-
-
-def _settings() -> dict[str, str]:
-    return {
-        "ENCRYPTION_KEYS": "YmVuY2hlcyBvbmx5LCBub3QgYSBzZWNyZXQgYXQgYWw=",
-        "JWT_KEYS": "bench:" + "for benches only " * 5,
-        "SANDBOX": "1",  # Only there may a webhook go to this machine.
-        "LOG_LEVEL": "warning",
-        "PATH": search_path(),
-        # As in production; the sandbox would be hastier.
-        "WEBHOOK_TIMEOUT_SECONDS": "30",
-        "WEBHOOK_BASE_SECONDS": "30",
-        "WEBHOOK_ATTEMPTS": "3",
-    }
 
 
 def _measure(servers: Engines, folder: Path) -> None:

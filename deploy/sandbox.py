@@ -45,9 +45,12 @@ def admin_key(running: Coordinator, name: str = "sandbox", role: str = "root") -
         *["flask", "--app", "app", "ops", "admin-key", "create", "--json", "--role", role, "--name"],
         name,
     ]
-    done = subprocess.run(
-        command, cwd=TOP, env=dict(running.env), capture_output=True, text=True, timeout=60, check=False
-    )
+    try:
+        done = subprocess.run(
+            command, cwd=TOP, env=dict(running.env), capture_output=True, text=True, timeout=60, check=False
+        )
+    except subprocess.TimeoutExpired as late:
+        raise StartFailure(f"cannot make an admin key within {late.timeout:.0f} s: this machine is very busy") from None
     try:
         return str(json.loads(done.stdout)["adminKey"])
     except (ValueError, KeyError, TypeError):

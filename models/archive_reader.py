@@ -162,7 +162,14 @@ def open_archive(session: Session, round_id: int, operator_id: str) -> ArchiveRe
 
     :raises NotFound: there is none, or its store does not have it.
     """
-    archive = archive_named(session, round_id, operator_id)
+    return read_archive(session, archive_named(session, round_id, operator_id))
+
+
+def read_archive(session: Session, archive: TicketArchive) -> ArchiveReader:
+    """This archive, as ``open_archive`` gives it.
+
+    :raises NotFound: its store does not have it.
+    """
     return ArchiveReader(archive, store_called(session, archive.store).open(archive.key))
 
 

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 from models.archive_store import ArchiveStore
 from models.archive_writer import COPIED, ArchiveWriter
 from models.archives import TicketArchive
-from models.chunks import keep_chunks
+from models.chunks import BLOCK_HEIGHT, Chunk, keep_chunks
 from models.tickets import partition
-from protocol.merkle import CHUNK, root
+from protocol.merkle import CHUNK, ancestors, root
 from protocol.tickets import ticket_line
 
 
@@ -48,7 +48,7 @@ def archive_tickets(session: Session, round_id: int, operator_id: str, store: Ar
             key=key,
         )
     )
-    return reading.count, root(top for _, top in reading.chunks).hex()
+    return reading.count, root(chunk.root for chunk in reading.chunks).hex()
 
 
 def _copy(session: Session, round_id: int, operator_id: str, reading: "Reading") -> None:
@@ -63,12 +63,12 @@ def _copy(session: Session, round_id: int, operator_id: str, reading: "Reading")
 class Reading:
     """Takes tickets as COPY gives them, one row a call, and makes chunks of them: hashed, and added to the archive.
 
-    ``count``: tickets so far. ``chunks``: the first ticket id and the root of each.
+    ``count``: tickets so far.
     """
 
     def __init__(self, round_id: int, operator_id: str, writer: ArchiveWriter) -> None:
         self.count = 0
-        self.chunks: list[tuple[str, bytes]] = []
+        self.chunks: list[Chunk] = []
         self._leaf = leaf_template(round_id, operator_id)
         self._writer = writer
         self._rows: list[bytes] = []
@@ -84,9 +84,10 @@ class Reading:
         if not self._rows:
             return
         leaf = self._leaf
-        top = root([sha256(leaf % tuple(row[:-1].split(b"\t"))).digest() for row in self._rows])
+        leaves = [sha256(leaf % tuple(row[:-1].split(b"\t"))).digest() for row in self._rows]
+        blocks = ancestors(leaves, BLOCK_HEIGHT)
         first = self._rows[0][:-1].rpartition(b"\t")[2].decode("ascii")
-        self.chunks.append((first, top))
+        self.chunks.append(Chunk(first, root(blocks), b"".join(blocks)))
         self.count += len(self._rows)
         self._writer.add(b"".join(self._rows))
         self._rows = []

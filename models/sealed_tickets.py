@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cached_property
+from typing import Final, NamedTuple
 
 from sqlalchemy.orm import Session
 
 from models.archive_format import ROW_GROUP
-from models.archive_reader import ArchiveDamaged, Place, open_archive
+from models.archive_reader import ArchiveDamaged, ArchiveReader, Place, read_archive
 from models.archives import archive_of
-from models.chunks import chunk_from, chunk_roots
+from models.chunks import BLOCK, BLOCK_HEIGHT, chunk_from, chunk_roots, roots_around
 from models.session import transaction
 from models.tickets import Ticket
-from protocol.merkle import CHUNK, Tree, leaf_hash
+from protocol.merkle import CHUNK, Tree, ancestors, leaf_hash
 from protocol.tickets import ticket_line
+
+_BLOCKS: Final = CHUNK // BLOCK
+"""Blocks in a chunk."""
 
 
 class Leaf(NamedTuple):
@@ -32,26 +36,25 @@ class Leaf(NamedTuple):
 
 
 class SealedTree:
-    """The tree over one operator's sealed tickets, of which one or two chunks are read and all others are known by
+    """The tree over one operator's sealed tickets, of which one or two blocks are read and all others are known by
     their roots.
     """
 
     def __init__(self, session: Session, round_id: int, operator_id: str) -> None:
         self._session = session
-        self._round_id = round_id
-        self._operator_id = operator_id
-        chunks = list(chunk_roots(session, round_id, operator_id))
-        self._first_ids = [first for first, _ in chunks]
-        self._above = Tree(root for _, root in chunks)
-        self._read: dict[int, list[Ticket]] = {}
-        self._trees: dict[int, tuple[list[bytes], Tree]] = {}
+        self._of = round_id, operator_id
+        self._rows: dict[int, list[Ticket]] = {}
+        self._above: dict[int, tuple[Tree, Tree]] = {}
+        self._below: dict[int, tuple[list[bytes], Tree]] = {}
 
     def find(self, ticket_id: str) -> Place:
         """Where a ticket is; or, when there is none of this id, where it would be."""
+        if self._archive is not None:
+            return self._archive.find(ticket_id)
         number = bisect_right(self._first_ids, ticket_id) - 1
         if number < 0:
             return Place(0, present=False)
-        tickets = self._chunk(number)
+        tickets = self._tickets(number * CHUNK, (number + 1) * CHUNK)
         at = bisect_left(tickets, ticket_id, key=lambda ticket: ticket[0])
         return Place(number * CHUNK + at, at < len(tickets) and tickets[at][0] == ticket_id)
 
@@ -60,31 +63,54 @@ class SealedTree:
 
         :raises ArchiveDamaged: the tickets around it are not those that were sealed.
         """
-        number, at = divmod(row, CHUNK)
-        lines, within = self._tree(number)
-        if within.root != self._above.levels[0][number]:
-            raise ArchiveDamaged(
-                f"tickets of {self._operator_id} in round {self._round_id} from {number * CHUNK} on are not as sealed"
-            )
-        proof = within.inclusion_proof(at) + self._above.inclusion_proof(number)
-        return Leaf(row, lines[at], within.levels[0][at], proof)
+        chunk, block, at = row // CHUNK, row // BLOCK, row % BLOCK
+        (chunks, blocks), (lines, leaves) = self._roots(chunk), self._leaves(block)
+        within = block - chunk * _BLOCKS
+        if blocks.root != chunks.levels[0][chunk] or leaves.root != blocks.levels[0][within]:
+            round_id, operator_id = self._of
+            raise ArchiveDamaged(f"tickets of {operator_id} in round {round_id} around {row} are not as sealed")
+        proof = leaves.inclusion_proof(at) + blocks.inclusion_proof(within) + chunks.inclusion_proof(chunk)
+        return Leaf(row, lines[at], leaves.levels[0][at], proof)
 
-    def _tree(self, number: int) -> tuple[list[bytes], Tree]:
-        """The lines of a chunk and the tree over them. Neighbours mostly share one."""
-        if number not in self._trees:
-            lines = [ticket_line(self._round_id, self._operator_id, *ticket) for ticket in self._chunk(number)]
-            self._trees[number] = lines, Tree(map(leaf_hash, lines))
-        return self._trees[number]
+    def _roots(self, chunk: int) -> tuple[Tree, Tree]:
+        """The trees over the roots of all chunks, and over those of a chunk's blocks. Neighbours mostly share them."""
+        if chunk not in self._above:
+            chunks, blocks = roots_around(self._session, *self._of, chunk)
+            if blocks is None:
+                lines = self._lines(self._tickets(chunk * CHUNK, (chunk + 1) * CHUNK))
+                blocks = ancestors([leaf_hash(line) for line in lines], BLOCK_HEIGHT)
+            self._above[chunk] = Tree(chunks), Tree(blocks)
+        return self._above[chunk]
 
-    def _chunk(self, number: int) -> list[Ticket]:
-        if number not in self._read:
-            if archive_of(self._session, self._round_id, self._operator_id) is None:
-                first = self._first_ids[number]
-                self._read[number] = chunk_from(self._session, self._round_id, self._operator_id, first)
-            else:
-                archive = open_archive(self._session, self._round_id, self._operator_id)
-                self._read[number] = archive.chunk(number * CHUNK, (number + 1) * CHUNK)
-        return self._read[number]
+    def _leaves(self, block: int) -> tuple[list[bytes], Tree]:
+        """The lines of a block and the tree over them. Neighbours mostly share one."""
+        if block not in self._below:
+            lines = self._lines(self._tickets(block * BLOCK, (block + 1) * BLOCK))
+            self._below[block] = lines, Tree(map(leaf_hash, lines))
+        return self._below[block]
+
+    def _lines(self, tickets: list[Ticket]) -> list[bytes]:
+        round_id, operator_id = self._of
+        return [ticket_line(round_id, operator_id, *ticket) for ticket in tickets]
+
+    def _tickets(self, start: int, stop: int) -> list[Ticket]:
+        """Those of some rows within one chunk."""
+        if self._archive is not None:
+            return self._archive.chunk(start, stop)
+        chunk = start // CHUNK
+        if chunk not in self._rows:
+            self._rows[chunk] = chunk_from(self._session, *self._of, self._first_ids[chunk])
+        return self._rows[chunk][start - chunk * CHUNK : stop - chunk * CHUNK]
+
+    @cached_property
+    def _archive(self) -> ArchiveReader | None:
+        """None in rounds that were sealed before there were archives."""
+        archive = archive_of(self._session, *self._of)
+        return None if archive is None else read_archive(self._session, archive)
+
+    @cached_property
+    def _first_ids(self) -> list[str]:
+        return [first for first, _ in chunk_roots(self._session, *self._of)]
 
 
 def sealed_batches(round_id: int, operator_id: str) -> Iterator[list[Ticket]]:
@@ -100,8 +126,9 @@ def sealed_batches(round_id: int, operator_id: str) -> Iterator[list[Ticket]]:
 
 def _batch(round_id: int, operator_id: str, start: int) -> list[Ticket]:
     with transaction() as session:
-        if archive_of(session, round_id, operator_id) is not None:
-            return open_archive(session, round_id, operator_id).chunk(start, start + ROW_GROUP)
+        archive = archive_of(session, round_id, operator_id)
+        if archive is not None:
+            return read_archive(session, archive).chunk(start, start + ROW_GROUP)
         firsts = [first for first, _ in chunk_roots(session, round_id, operator_id)]
         number, beyond = divmod(start, CHUNK)
         over = beyond or number >= len(firsts)

@@ -9,9 +9,12 @@ Implements docs/protocol.md, section 5 (Merkle trees).
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import islice
+
+from protocol.errors import Invalid
 
 EMPTY_ROOT = sha256(b"").digest()
 """Root of a tree without leaves: SHA-256 of nothing."""
@@ -38,6 +41,16 @@ def root(leaves: Iterable[bytes]) -> bytes:
     remaining = iter(leaves)
     roots = [_reduce(chunk) for chunk in iter(lambda: list(islice(remaining, CHUNK)), [])]
     return _reduce(roots) if roots else EMPTY_ROOT
+
+
+def ancestors(leaves: Sequence[bytes], height: int) -> list[bytes]:
+    """The nodes that stand `height` levels above these leaves: each is the root over 2 ** `height` of them, the last
+    over those that are left. The root over the nodes is the root over the leaves.
+    """
+    level = list(leaves)
+    for _ in range(height):
+        level = _parents(level)
+    return level
 
 
 class Tree:
@@ -99,6 +112,27 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
         index //= 2
         last //= 2
     return next(siblings, None) is None and top == root
+
+
+def write_path(siblings: Iterable[bytes]) -> str:
+    """An audit path as it is published: the sibling hashes from the leaf upwards, one after the other, in base64 (RFC
+    4648, section 4). Empty without siblings.
+    """
+    return base64.b64encode(b"".join(siblings)).decode("ascii")
+
+
+def read_path(text: str) -> list[bytes]:
+    """The sibling hashes of a published audit path, 32 bytes each. Raises Invalid for anything that `write_path` does
+    not write.
+    """
+    try:
+        path = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise Invalid("an audit path is base64") from None
+    siblings = [path[start : start + 32] for start in range(0, len(path), 32)]
+    if len(path) % 32 or write_path(siblings) != text:
+        raise Invalid("an audit path is base64 of hashes of 32 bytes each, and of nothing else")
+    return siblings
 
 
 def _parents(level: list[bytes]) -> list[bytes]:

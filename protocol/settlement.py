@@ -16,7 +16,7 @@ from protocol.canonical import DOMAIN, hash_object
 from protocol.errors import Invalid
 from protocol.numbers import Numbers
 from protocol.rules import BASIS, Five, Rules
-from protocol.winners import TIER_COUNT, Winner, winner_leaf, winners_root
+from protocol.winners import TIER_COUNT, Winner, winner_leaf, winners_root, winners_root_in_order
 
 __all__ = [
     "Release",
@@ -32,6 +32,7 @@ __all__ = [
     "settlement_terms",
     "winner_leaf",
     "winners_root",
+    "winners_root_in_order",
     "worst_case",
 ]
 

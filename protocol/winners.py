@@ -8,7 +8,7 @@ Implements docs/protocol.md, section 7 (settlement).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from protocol import merkle
@@ -44,10 +44,35 @@ def winner_leaf(round_id: int, tier: int, operator_id: str, ticket_id: str, priz
 
 def winners_root(round_id: int, winners: Iterable[Winner]) -> str:
     """`winnersRoot`, 64 hex digits, over winners in any order, sorted here by tier, operator, ticket."""
-    # Identifiers are ASCII, so their order by characters is their order by bytes.
-    ordered = sorted(winners, key=lambda winner: (winner.tier, winner.operator_id, winner.ticket_id))
+    return _root(round_id, sorted(winners, key=_place))
+
+
+def winners_root_in_order(round_id: int, winners: Iterable[Winner]) -> str:
+    """The same over winners that come by tier, operator and ticket already. Reads them once and keeps none: of a round
+    of a billion tickets there are eleven million.
+
+    Raises ValueError for winners in any other order, or one that comes twice.
+    """
+    return _root(round_id, _in_order(winners))
+
+
+def _root(round_id: int, winners: Iterable[Winner]) -> str:
     leaves = (
-        merkle.leaf_hash(winner_leaf(round_id, winner.tier, winner.operator_id, winner.ticket_id, winner.prize))
-        for winner in ordered
+        winner_leaf(round_id, winner.tier, winner.operator_id, winner.ticket_id, winner.prize) for winner in winners
     )
-    return merkle.root(leaves).hex()
+    return merkle.root(map(merkle.leaf_hash, leaves)).hex()
+
+
+def _in_order(winners: Iterable[Winner]) -> Iterator[Winner]:
+    before: tuple[int, str, str] | None = None
+    for winner in winners:
+        place = _place(winner)
+        if before is not None and place <= before:
+            raise ValueError(f"winner {place} does not come after {before}")
+        before = place
+        yield winner
+
+
+def _place(winner: Winner) -> tuple[int, str, str]:
+    # Identifiers are ASCII, so their order by characters is their order by bytes.
+    return winner.tier, winner.operator_id, winner.ticket_id

@@ -23,7 +23,7 @@ from models.work import Kind, Piece, plan, plan_shards
 from protocol.lifecycle import Trigger
 from protocol.numbers import draw_numbers
 from protocol.seed import draw_seed
-from protocol.settlement import Settlement, Stake, settle, winners_root
+from protocol.settlement import Settlement, Stake, settle, winners_root_in_order
 from tasks.bell import Bell, ring_after_commit
 from tasks.steps import Announcement, carry_out
 
@@ -94,7 +94,7 @@ def complete(session: Session, row: Round, now: datetime) -> None:
     indices = _winner_indices(session, row.id, effective)
     first = min(indices, key=indices.__getitem__, default=None)
 
-    root = winners_root(row.id, stream_winners(session, row.id, amounts))
+    root = winners_root_in_order(row.id, stream_winners(session, row.id, amounts))
     count_up(session, Operator.rounds_won, list(won))
     count_up(session, Operator.nonces_withheld, _withheld(session, row))
 

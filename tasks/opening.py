@@ -89,7 +89,6 @@ def open_round(session: Session, operator_ids: Sequence[str], deadlines: Deadlin
         "roundId": round_id,
         "ticketPriceUsdc": rules.ticket_price,
         "operatorCount": len(operator_ids),
-        "sealAt": format_timestamp(deadlines.seal_at),
         "scheduledDrawTime": format_timestamp(deadlines.scheduled_draw_time),
     }
     for event in step.webhooks:

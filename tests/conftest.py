@@ -11,14 +11,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import redis
 from hypothesis import settings as hypothesis_settings
 
 from deploy.engines import EngineError, engines
-from tests.databases import drop_templates, fresh_database, made_once, moved_in, worker_number
+from tests.databases import copied_database, drop_all, fresh_database, made_once, moved_in, worker_number
 from tests.receiver import Receiver, receiving
 
 _servers = contextlib.ExitStack()
@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not os.environ.get("PYTEST_XDIST_WORKER"):
         with contextlib.suppress(KeyError):
-            drop_templates()
+            drop_all()
         _servers.close()
 
 
@@ -84,6 +84,12 @@ def shared_database(template_database: str) -> Iterator[str]:
     """The same for all tests of a module: for those that only read, or that must not be able to write."""
     with fresh_database(template_database, "shared") as url:
         yield url
+
+
+@pytest.fixture
+def copied() -> Callable[[str], contextlib.AbstractContextManager[str]]:
+    """Makes a copy of a database that nobody is connected to, and gives its URL. DATABASE_URL names it meanwhile."""
+    return lambda url: copied_database(url, "copy")
 
 
 @pytest.fixture

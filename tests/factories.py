@@ -26,7 +26,7 @@ from protocol.lifecycle import Deadlines, State
 from protocol.rules import Rules
 from tasks.opening import open_round
 from tasks.pieces import do_piece
-from tasks.rounds import advance_round
+from tasks.rounds import advance_once, advance_round
 
 STAGES = ("seal_at", "sealing_deadline", "escrow_deadline", "scheduled_draw_time", "settle_at", "close_at")
 RANGES = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100)
@@ -112,11 +112,20 @@ def manifest(round_id: int, operator_id: str, **claims: Any) -> None:
         )
 
 
-def take_part(round_id: int, operator_ids: Iterable[str], tickets: int = 30) -> None:
-    """Every operator submits so many tickets, each different, and a manifest."""
-    for seed, operator_id in enumerate(operator_ids):
-        submit(round_id, operator_id, some_tickets(tickets, seed))
+def take_part(round_id: int, operator_ids: Iterable[str], tickets: int = 30, seed: int = 0) -> None:
+    """Every operator submits so many tickets, each different, and a manifest. Theirs are the seeds from this one on."""
+    ranges = the_round(round_id).parsed_rules.number_ranges
+    for own_seed, operator_id in enumerate(operator_ids, seed):
+        submit(round_id, operator_id, some_tickets(tickets, own_seed, ranges))
         manifest(round_id, operator_id)
+
+
+def a_played_round(operator_ids: Sequence[str], state: State, tickets: int = 30, seed: int = 0) -> int:
+    """A round in which they all took part, as far as ``state``."""
+    round_id = a_round(operator_ids)
+    take_part(round_id, operator_ids, tickets, seed)
+    take_to(round_id, state)
+    return round_id
 
 
 def move_clock_to(round_id: int, stage: str) -> None:
@@ -174,6 +183,15 @@ def take_to(round_id: int, state: State) -> None:
         move_clock_to(round_id, stage_of[state])
         work(round_id)
     assert the_round(round_id).state is state
+
+
+def just_drawn(round_id: int) -> None:
+    """Take a round to DRAWN and do nothing after that: its second tabulations are planned and not done."""
+    take_to(round_id, State.ESCROWED)
+    move_clock_to(round_id, "scheduled_draw_time")
+    while the_round(round_id).state is not State.DRAWN:
+        if not advance_once(round_id):
+            do_pieces(round_id)
 
 
 def the_round(round_id: int) -> Round:

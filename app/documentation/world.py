@@ -5,13 +5,13 @@ and sums are computed by the rules themselves, so a reader can follow one round 
 means two things, the schema's name goes before it (``Milestone.oddsRange``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
 from app.version import VERSION
 from protocol.lifecycle import State, Trigger
-from protocol.merkle import leaf_hash
+from protocol.merkle import leaf_hash, write_path
 from protocol.prizes import TIERS
 from protocol.rules import Rules
 from protocol.seed import COMMIT_REVEAL, HONEST_LIMITS
@@ -51,6 +51,10 @@ def digest_of(name: str) -> str:
 
 def _secret(name: str) -> str:
     return f"{digest_of(name)[:16]}_{digest_of(name[::-1])}"
+
+
+def _path(levels: Iterable[int]) -> str:
+    return write_path(sha256(f"level {level}".encode()).digest() for level in levels)
 
 
 _WON = {5: ("t-000001", "5000000")}
@@ -235,6 +239,9 @@ WORLD: Mapping[str, Any] = {
     "line": _LINE,
     "leafHash": leaf_hash(_LINE.encode()).hex(),
     "leafIndex": 0,
+    "auditPath": _path(range(16)),
+    "Neighbour.auditPath": _path(range(1)),
+    "sharedPath": _path(range(1, 16)),
     "treeSize": _TICKETS // 3,
     "accepted": 1,
     "alreadyClaimed": 0,
@@ -311,8 +318,7 @@ WORLD: Mapping[str, Any] = {
     "finishedAt": "2026-01-31T20:03:14.006Z",
     "nextCursor": None,
     "body": '{"event":"round.opened","roundId":7,"timestamp":"2026-01-30T22:00:00.000Z","data":{"roundId":7,'
-    '"ticketPriceUsdc":3000000,"operatorCount":3,"sealAt":"2026-01-31T18:00:00.000Z",'
-    '"scheduledDrawTime":"2026-01-31T20:00:00.000Z"}}',
+    '"ticketPriceUsdc":3000000,"operatorCount":3,"scheduledDrawTime":"2026-01-31T20:00:00.000Z"}}',
     "DeliveryDetail.attempts": [
         {
             "number": number,

@@ -5,13 +5,14 @@ The one rule kept here: before the draw nothing is told about a ticket but to wh
 SEALED on, without the ticket's line; absence shows two other tickets in full, and so only from DRAWN on.
 """
 
+from itertools import takewhile
 from typing import Any
 
 from flask.views import MethodView
 from marshmallow import Schema, fields
 
 from app.documentation.declared import refuses
-from app.fields import Whole, hex_hash, identifier
+from app.fields import Whole, hashes, hex_hash, identifier
 from app.parsing import Blueprint, path_number
 from app.read_cache import cached
 from app.resources.proofs import sealed_manifest
@@ -21,6 +22,7 @@ from models.session import transaction
 from protocol.errors import Conflict, NotFound
 from protocol.identifiers import is_identifier
 from protocol.lifecycle import DRAWN_STATES
+from protocol.merkle import write_path
 
 blueprint = Blueprint("public_inclusion", __name__, url_prefix="/api/public/rounds", description="Proofs")
 
@@ -40,17 +42,19 @@ class InclusionProofSchema(Schema):
     leafHash = hex_hash(required=True)
     leafIndex = Whole(required=True)
     treeSize = Whole(lowest=1, required=True)
-    proof = fields.List(hex_hash(), required=True)
+    auditPath = hashes(required=True)
     ticketsRoot = hex_hash(required=True)
     fullManifestHash = hex_hash(required=True)
 
 
 class NeighbourSchema(Schema):
-    """A sealed ticket beside the place where another one would stand."""
+    """A sealed ticket beside the place where another one would stand. Its path up to the root is ``auditPath`` and then
+    the ``sharedPath`` of both.
+    """
 
     line = fields.String(required=True)
     leafIndex = Whole(required=True)
-    proof = fields.List(hex_hash(), required=True)
+    auditPath = hashes(required=True)
 
 
 class AbsenceProofSchema(Schema):
@@ -66,6 +70,7 @@ class AbsenceProofSchema(Schema):
     ticketId = identifier(required=True)
     before = fields.Nested(NeighbourSchema, required=True, allow_none=True)
     after = fields.Nested(NeighbourSchema, required=True, allow_none=True)
+    sharedPath = hashes(required=True)
     treeSize = Whole(required=True)
     ticketsRoot = hex_hash(required=True)
     fullManifestHash = hex_hash(required=True)
@@ -81,8 +86,9 @@ class InclusionProof(MethodView):
     def get(self, round_id: str, operator_id: str, ticket_id: str) -> dict[str, Any]:
         """Prove that a ticket is among those an operator sealed, from SEALED on.
 
-        ``proof`` is the list of sibling hashes from the leaf up to ``ticketsRoot``, which the round's proof bundle
-        binds to everything that was published before the draw. It may be had gzip-compressed (`Accept-Encoding`).
+        ``auditPath`` is the sibling hashes from the leaf up to ``ticketsRoot``, 32 bytes each, one after the other in
+        base64. The round's proof bundle binds the root to everything that was published before the draw. It may be had
+        gzip-compressed (`Accept-Encoding`).
         """
         with transaction() as session:
             row = round_by_id(session, path_number(round_id))
@@ -102,7 +108,7 @@ class InclusionProof(MethodView):
             "leafHash": leaf.hash.hex(),
             "leafIndex": leaf.row,
             "treeSize": manifest.counted,
-            "proof": [node.hex() for node in leaf.proof],
+            "auditPath": write_path(leaf.proof),
             "ticketsRoot": manifest.counted_root,
             "fullManifestHash": row.full_manifest_hash,
         }
@@ -122,9 +128,9 @@ class AbsenceProof(MethodView):
     def get(self, round_id: str, operator_id: str, ticket_id: str) -> dict[str, Any]:
         """Prove that a ticket is not among those an operator sealed, from DRAWN on.
 
-        Sealed tickets stand in the order of their ids. ``before`` and ``after`` stand side by side, each with its
-        ``proof`` up to ``ticketsRoot``, so there is none between them. It may be had gzip-compressed
-        (`Accept-Encoding`).
+        Sealed tickets stand in the order of their ids. ``before`` and ``after`` stand side by side, so there is none
+        between them: the way of each up to ``ticketsRoot`` is its own ``auditPath`` and then ``sharedPath``, which is
+        said once. It may be had gzip-compressed (`Accept-Encoding`).
         """
         with transaction() as session:
             row = round_by_id(session, path_number(round_id))
@@ -141,19 +147,28 @@ class AbsenceProof(MethodView):
                 raise Conflict("the operator sealed this ticket", code="ticket_sealed")
             before = tree.leaf(place.row - 1) if place.row else None
             after = tree.leaf(place.row) if place.row < (manifest.counted or 0) else None
+        shared = _shared(before, after)
         return {
             "roundId": row.id,
             "operatorId": operator_id,
             "ticketId": ticket_id,
-            "before": _neighbour(before),
-            "after": _neighbour(after),
+            "before": _neighbour(before, shared),
+            "after": _neighbour(after, shared),
+            "sharedPath": write_path(shared),
             "treeSize": manifest.counted,
             "ticketsRoot": manifest.counted_root,
             "fullManifestHash": row.full_manifest_hash,
         }
 
 
-def _neighbour(leaf: Leaf | None) -> dict[str, Any] | None:
+def _shared(before: Leaf | None, after: Leaf | None) -> list[bytes]:
+    """The siblings with which both paths end."""
+    pairs = zip(reversed(before.proof), reversed(after.proof), strict=False) if before and after else ()
+    return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)][::-1]
+
+
+def _neighbour(leaf: Leaf | None, shared: list[bytes]) -> dict[str, Any] | None:
     if leaf is None:
         return None
-    return {"line": leaf.line.decode(), "leafIndex": leaf.row, "proof": [node.hex() for node in leaf.proof]}
+    own = leaf.proof[: len(leaf.proof) - len(shared)]
+    return {"line": leaf.line.decode(), "leafIndex": leaf.row, "auditPath": write_path(own)}

@@ -27,12 +27,7 @@ def samples(operator_id: str, now: datetime) -> dict[str, tuple[int | None, dict
     """``event → (roundId, data)`` of every event, in the order of a round's life, addressed to this operator."""
     soon = format_timestamp(now + timedelta(hours=1))
     rounds: dict[str, dict[str, Any]] = {
-        "round.opened": {
-            "ticketPriceUsdc": 3_000_000,
-            "operatorCount": 5,
-            "sealAt": soon,
-            "scheduledDrawTime": soon,
-        },
+        "round.opened": {"ticketPriceUsdc": 3_000_000, "operatorCount": 5, "scheduledDrawTime": soon},
         "round.sealing": {"sealingDeadline": soon, "manifestsSubmitted": 4},
         "round.sealing_deadline": {"operatorsSealed": 4, "operatorsMissed": 1},
         "round.sealed": {"sealedCount": 4},

@@ -31,7 +31,6 @@ class RoundOpenedDataSchema(RoundDataSchema):
 
     ticketPriceUsdc = Whole(lowest=1, required=True)
     operatorCount = Whole(required=True)
-    sealAt = Shown(required=True)
     scheduledDrawTime = Shown(required=True)
 
 

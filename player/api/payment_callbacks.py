@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 blueprint = Blueprint("payment_callbacks", __name__, url_prefix="/api/payments", description="For payment providers")
 
 
-class ReceivedSchema(Schema):
+class CallbackTakenSchema(Schema):
     """A callback that was understood."""
 
     received = Truth(required=True)
@@ -36,7 +36,7 @@ class ReceivedSchema(Schema):
 class Callback(MethodView):
     """A provider's callback."""
 
-    @blueprint.response(200, ReceivedSchema)
+    @blueprint.response(200, CallbackTakenSchema)
     def post(self) -> dict[str, Any]:
         """Take the outcome of a payment.
 

@@ -19,6 +19,7 @@ from player.models.prizes import prizes_on
 from player.models.purchases import buy_ticket
 from player.models.session import transaction
 from player.models.tickets import STATUSES, ticket_of, tickets_of
+from player.settings import settings
 from protocol.prizes import TIERS
 from protocol.rules import Six
 
@@ -106,10 +107,13 @@ class InclusionSchema(Schema):
     leafHash = fields.String(required=True)
     leafIndex = Whole(required=True)
     treeSize = Whole(lowest=1, required=True)
-    proof = fields.List(fields.String(), required=True)
+    auditPath = fields.String(required=True, metadata={"description": "Sibling hashes from the leaf upwards, base64."})
     ticketsRoot = fields.String(required=True)
     fullManifestHash = fields.String(
-        required=True, allow_none=True, metadata={"description": "As the coordinator published it; null until we know."}
+        required=True, allow_none=True, metadata={"description": "Null: the coordinator says it, in the proof bundle."}
+    )
+    proofBundleUrl = fields.String(
+        required=True, metadata={"description": "Where the coordinator publishes what was sealed by whom."}
     )
 
 
@@ -186,8 +190,10 @@ class TicketProof(MethodView):
     def get(self, number: int) -> dict[str, Any]:
         """Prove that a ticket is among those that were sealed for the draw.
 
-        409 ``not_sealed`` before. Compare ``ticketsRoot`` with the one in the round's proof bundle, which the
-        coordinator publishes, and the numbers in ``line`` with your own.
+        409 ``not_sealed`` before. Compare ``ticketsRoot`` with the one that the coordinator's proof bundle of the
+        round has for ``operatorId``, and the numbers in ``line`` with your own.
         """
         with transaction() as session:
-            return inclusion_proof(session, ticket_of(session, current_player_id(), number))
+            proof = inclusion_proof(session, ticket_of(session, current_player_id(), number))
+        bundle = f"{settings().coordinator_url}/api/public/rounds/{proof['roundId']}/proof"
+        return {**proof, "fullManifestHash": None, "proofBundleUrl": bundle}

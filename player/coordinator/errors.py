@@ -26,8 +26,12 @@ class CoordinatorError(Exception):
     """Base of all errors of this client. `request`: what was asked, such as `GET /api/operator/me`."""
 
     def __init__(self, request: str, what: str) -> None:
-        super().__init__(f"{request}: {what}")
+        super().__init__(request, what)  # these, so that it can be pickled
         self.request = request
+        self._said = f"{request}: {what}"
+
+    def __str__(self) -> str:
+        return self._said
 
 
 class TryLater(CoordinatorError):
@@ -41,6 +45,7 @@ class Unreachable(TryLater):
 class _Answered(CoordinatorError):
     def __init__(self, request: str, status: int, code: str, error: str, details: Any = None) -> None:
         super().__init__(request, f"{status} {code}: {error}" if code else f"{status} {error}")
+        self.args = (request, status, code, error, details)
         self.status = status
         self.code = code
         self.error = error

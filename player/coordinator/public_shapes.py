@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from player.coordinator.reading import Micro
-from protocol.merkle import leaf_hash, verify_inclusion
+from protocol.errors import Invalid
+from protocol.merkle import leaf_hash, read_path, verify_inclusion
 
 
 @dataclass(frozen=True)
@@ -167,19 +168,17 @@ class InclusionProof:
     leaf_hash: str
     leaf_index: int
     tree_size: int
-    proof: tuple[str, ...]
+    audit_path: str
     tickets_root: str
     full_manifest_hash: str
 
     def holds(self, line: bytes, tickets_root: str) -> bool:
         """Whether the ticket with this line (`protocol.tickets.Ticket.line`) is under this root, which you know."""
         try:
-            proof = [bytes.fromhex(node) for node in self.proof]
-            return verify_inclusion(
-                leaf_hash(line), self.leaf_index, self.tree_size, proof, bytes.fromhex(tickets_root)
-            )
-        except ValueError:
+            path, root = read_path(self.audit_path), bytes.fromhex(tickets_root)
+        except (ValueError, Invalid):
             return False
+        return verify_inclusion(leaf_hash(line), self.leaf_index, self.tree_size, path, root)
 
 
 @dataclass(frozen=True)

@@ -51,12 +51,8 @@ def read_list(kind: type[_T], name: str, answer: Any, request: str) -> tuple[_T,
 def _reader(kind: Any) -> _Reader:
     if kind is Micro:
         return _micro
-    if kind is Any:
-        return lambda value: value
     if kind is datetime:
         return parse_timestamp
-    if kind is float:
-        return lambda value: float(_exactly(int if type(value) is int else float, value))
     if is_dataclass(kind):
         return _of_object(kind)
     if get_origin(kind) is tuple:

@@ -16,6 +16,9 @@ from player.coordinator.transport import Ask, Transport
 _BEFORE_IT_ENDS = 60.0
 """Seconds: a token that would end so soon is renewed first, since a request may be on its way for a while."""
 
+_FAREWELL = 5.0
+"""Seconds that logging out may take: nobody waits for that."""
+
 
 @dataclass(frozen=True)
 class _Login:
@@ -68,7 +71,7 @@ class Tokens:
         if held is not None:
             ask = Ask("POST", "/api/auth/logout", {"refreshToken": held.refresh_token}, repeatable=False)
             try:
-                self._transport.send(ask)
+                self._transport.send(ask, None, self._transport.clock() + _FAREWELL)
             except CoordinatorError:
                 return  # it ends by itself
 

@@ -90,8 +90,7 @@ class Books:
 def books(session: Session) -> Books:
     """Add everything up. Reads all transfers, transactions and tickets: for reports and tests, not for requests.
 
-    Nothing moves between its statements if the transaction is one of isolation level REPEATABLE READ; what it finds
-    of a node at work otherwise may be a movement between two of them.
+    Of a node at work, ask in a ``snapshot()``: otherwise what it finds may be a movement between two of its statements.
     """
     total, world, players, withdrawals, sales, house = map(int, session.execute(_SUMS).one())
     faults = [] if total == 0 else [f"all accounts together hold {total}, not 0"]

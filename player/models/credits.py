@@ -6,9 +6,9 @@ The one rule kept here: one reference is one credit, however often it is asked f
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from player.models.ledger import HOUSE, Transfer, player_account, transfer
+from player.models.ledger import HOUSE, Transfer
 from player.models.players import lock_player
-from player.models.transactions import Transaction
+from player.models.transactions import move
 from protocol.errors import Conflict
 
 
@@ -20,9 +20,7 @@ def credit_player(session: Session, player_id: int, amount: int, reference: str)
     """
     lock_player(session, player_id)
     name = f"credit:{player_id}:{reference}"
-    if transfer(session, name, HOUSE, player_account(player_id), amount):
-        session.add(Transaction(player_id=player_id, type="credit", amount=amount, reference=reference))
-        session.flush()
+    if move(session, player_id, "credit", amount, HOUSE, once=name, reference=reference) is not None:
         return True
     if session.scalars(select(Transfer.amount).where(Transfer.reference == name)).one() != amount:
         raise Conflict("another amount was credited under this reference", code="reference_used")

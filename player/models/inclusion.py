@@ -9,20 +9,16 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from player.models.chores import View
 from player.models.rounds import Round
 from player.models.tickets import Ticket
 from protocol.errors import Conflict
-from protocol.merkle import leaf_hash
+from protocol.merkle import leaf_hash, write_path
 from protocol.tickets import ticket_line
-
-HASH_BYTES = 32
 
 
 def inclusion_proof(session: Session, ticket: Ticket) -> dict[str, Any]:
-    """The fields of the coordinator's inclusion proof for one ticket; ``fullManifestHash`` is None until we know it.
-
-    ``Ticket.proof`` is the sibling hashes one after the other, 32 bytes each, from the leaf upwards.
+    """The fields of the coordinator's inclusion proof for one ticket, without ``fullManifestHash``: what others
+    sealed is not ours to say.
 
     :raises Conflict: code ``not_sealed``.
     """
@@ -42,7 +38,6 @@ def inclusion_proof(session: Session, ticket: Ticket) -> dict[str, Any]:
         ticket.bonus5,
         ticket.is_quick_pick,
     )
-    nodes = range(0, len(ticket.proof), HASH_BYTES)
     return {
         "roundId": round_.id,
         "operatorId": operator_id,
@@ -51,13 +46,7 @@ def inclusion_proof(session: Session, ticket: Ticket) -> dict[str, Any]:
         "leafHash": leaf_hash(line).hex(),
         "leafIndex": ticket.leaf_index,
         "treeSize": round_.ticket_count,
-        "proof": [ticket.proof[start : start + HASH_BYTES].hex() for start in nodes],
+        # Kept as it is published: the sibling hashes one after the other, from the leaf upwards.
+        "auditPath": write_path([ticket.proof]),
         "ticketsRoot": round_.tickets_root,
-        "fullManifestHash": _full_manifest_hash(session, round_.id),
     }
-
-
-def _full_manifest_hash(session: Session, round_id: int) -> str | None:
-    seen = session.get(View, f"round:{round_id}")
-    found = None if seen is None else seen.body.get("fullManifestHash")
-    return found if isinstance(found, str) else None

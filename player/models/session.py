@@ -35,6 +35,14 @@ def transaction() -> Iterator[Session]:
         yield session
 
 
+@contextmanager
+def snapshot() -> Iterator[Session]:
+    """A session that sees the database as it was at its first statement, for sums over several tables."""
+    with transaction() as session:
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        yield session
+
+
 def database_now(session: Session) -> datetime:
     """The database's clock at this statement (UTC)."""
     now: datetime = session.scalars(select(func.clock_timestamp())).one()

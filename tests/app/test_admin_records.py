@@ -11,7 +11,7 @@ from sqlalchemy import event
 from models.session import engine, transaction
 from protocol.lifecycle import State
 from tests.app.conftest import Caller, assert_error
-from tests.factories import a_round, an_operator, balances, fund, rows, some_operators, take_part, take_to
+from tests.factories import a_played_round, an_operator, balances, fund, rows, some_operators
 
 LEDGER, AUDIT = "/api/admin/ledger", "/api/admin/audit"
 
@@ -30,9 +30,7 @@ def every_page(caller: Caller, path: str, key: str, limit: int) -> list[dict[str
 
 def test_the_books_of_a_whole_round_add_up(admin: Callable[..., Caller]) -> None:
     operators = some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.SETTLED)
+    round_id = a_played_round(operators, State.SETTLED)
     caller = admin("treasurer")
     postings = every_page(caller, LEDGER, "postings", 2)
     assert [one["postingId"] for one in postings] == [

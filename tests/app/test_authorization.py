@@ -68,6 +68,7 @@ MAY: dict[tuple[str, str], Door] = {
     ("GET", "/openapi.json"): ANYBODY,
     ("GET", "/docs"): ANYBODY,
     ("GET", "/docs/guide"): ANYBODY,
+    ("GET", "/docs/sdk"): ANYBODY,
     ("GET", "/docs/protocol"): ANYBODY,
     ("GET", "/docs/style.css"): ANYBODY,
     ("GET", "/docs/icon.svg"): ANYBODY,

@@ -149,7 +149,7 @@ def documented(body: bytes) -> tuple[int, list[tuple[Any, ...]]] | dict[Any, Any
     return loaded["roundId"], [tuple(ticket.values()) for ticket in loaded["tickets"]]
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=300)
 @given(body=batches())
 def test_the_fast_path_takes_exactly_what_the_documented_schema_takes(body: bytes) -> None:
     from app.resources.ticket_shapes import TicketSchema, decoded
@@ -168,7 +168,7 @@ def test_the_fast_path_takes_exactly_what_the_documented_schema_takes(body: byte
         assert found is None
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(body=batches())
 def test_what_the_fast_path_refuses_is_explained_as_the_schema_would(body: bytes) -> None:
     from app.errors import BadRequest

@@ -12,13 +12,17 @@ from flask import Response
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
+from models.archive_reader import ArchiveDamaged
+from models.chunks import BLOCK
+from models.sealed_tickets import SealedTree
 from models.session import transaction
 from protocol.absence import Neighbour, verify_absence
 from protocol.lifecycle import State
-from protocol.merkle import CHUNK, leaf_hash, verify_inclusion
+from protocol.merkle import CHUNK, leaf_hash, read_path, verify_inclusion
 from protocol.tickets import ticket_line
 from tests.app.conftest import Caller, assert_error
 from tests.factories import (
+    a_played_round,
     a_round,
     an_operator,
     manifest,
@@ -31,7 +35,7 @@ from tests.factories import (
     work,
 )
 
-SEALED = CHUNK + 20
+SEALED = CHUNK + BLOCK + 1
 
 
 def path_of(round_id: int, operator_id: str, ticket_id: str) -> str:
@@ -41,9 +45,7 @@ def path_of(round_id: int, operator_id: str, ticket_id: str) -> str:
 @pytest.mark.usefixtures("house")
 def test_a_stranger_checks_a_ticket_against_the_bundle(anybody: Caller) -> None:
     operators = some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators, SEALED)
-    take_to(round_id, State.ESCROWED)
+    round_id = a_played_round(operators, State.ESCROWED, SEALED)
     bundle = anybody.get(f"/api/public/rounds/{round_id}/proof").get_json()
     sold = sorted(some_tickets(SEALED, 1))  # the second operator's
     for place in (0, CHUNK - 1, CHUNK, SEALED - 1):
@@ -52,8 +54,7 @@ def test_a_stranger_checks_a_ticket_against_the_bundle(anybody: Caller) -> None:
         leaf = leaf_hash(ticket_line(round_id, "op_b", *ticket))
         assert (shown["leafHash"], shown["leafIndex"], shown["treeSize"]) == (leaf.hex(), place, SEALED)
         root = bytes.fromhex(bundle["manifests"][1]["ticketsRoot"])
-        siblings = [bytes.fromhex(node) for node in shown["proof"]]
-        assert verify_inclusion(leaf, place, SEALED, siblings, root)
+        assert verify_inclusion(leaf, place, SEALED, read_path(shown["auditPath"]), root)
         assert shown["ticketsRoot"] == root.hex()
         assert shown["fullManifestHash"] == bundle["fullManifestHash"]
         assert shown["line"] is None  # the numbers are secret until the draw
@@ -90,10 +91,12 @@ def absence_of(round_id: int, operator_id: str, ticket_id: str) -> str:
     return path_of(round_id, operator_id, ticket_id).removesuffix("proof") + "absence"
 
 
-def neighbour(shown: dict[str, Any] | None) -> Neighbour | None:
-    if shown is None:
-        return None
-    return Neighbour(shown["line"].encode(), shown["leafIndex"], [bytes.fromhex(node) for node in shown["proof"]])
+def neighbours(shown: dict[str, Any]) -> list[Neighbour | None]:
+    above = read_path(shown["sharedPath"])
+    return [
+        one and Neighbour(one["line"].encode(), one["leafIndex"], read_path(one["auditPath"]) + above)
+        for one in (shown["before"], shown["after"])
+    ]
 
 
 @pytest.mark.usefixtures("house")
@@ -111,11 +114,10 @@ def test_a_stranger_checks_that_a_ticket_is_not_there(anybody: Caller) -> None:
     for ticket_id in ["A", "t-", *between, "t-1000.", "t-99999", "zz", "." * 64]:
         shown = anybody.get(absence_of(round_id, "op_a", ticket_id)).get_json()
         root = bytes.fromhex(bundle["manifests"][0]["ticketsRoot"])
-        pair = neighbour(shown["before"]), neighbour(shown["after"])
-        assert verify_absence(round_id, "op_a", ticket_id, *pair, SEALED, root), ticket_id
+        assert verify_absence(round_id, "op_a", ticket_id, *neighbours(shown), SEALED, root), ticket_id
         assert (shown["ticketsRoot"], shown["treeSize"]) == (root.hex(), SEALED)
     shown = anybody.get(absence_of(round_id, "op_b", "t-0")).get_json()
-    assert (shown["before"], shown["after"], shown["treeSize"]) == (None, None, 0)
+    assert (shown["before"], shown["after"], shown["sharedPath"], shown["treeSize"]) == (None, None, "", 0)
     assert verify_absence(round_id, "op_b", "t-0", None, None, 0, bytes.fromhex(shown["ticketsRoot"]))
 
 
@@ -139,9 +141,7 @@ def test_absence_is_shown_once_tickets_are_public_and_only_of_what_is_absent(any
 @pytest.mark.usefixtures("house")
 def test_proofs_are_packed_for_those_who_can_unpack_them(anybody: Caller) -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators, 300)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN, 300)
     somebody = Caller(FlaskClient(anybody.client.application, Response), {})  # One who unpacks by hand.
     for path in (path_of(round_id, "op_a", "t-0"), absence_of(round_id, "op_a", "t-0.")):
         plain = somebody.get(path)
@@ -164,9 +164,7 @@ def test_proofs_are_packed_for_those_who_can_unpack_them(anybody: Caller) -> Non
 @pytest.mark.usefixtures("house")
 def test_the_sealed_tickets_are_exactly_the_lines_under_the_root(anybody: Caller) -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators, SEALED)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN, SEALED)
     path = f"/api/public/rounds/{round_id}/tickets/op_a"
     answer = anybody.get(path)
     lines = [ticket_line(round_id, "op_a", *ticket) for ticket in sorted(some_tickets(SEALED, 0))]
@@ -186,9 +184,7 @@ def test_who_hangs_up_or_reads_slowly_holds_no_connection_to_the_database() -> N
     from models.session import engine
 
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN)
     batches = sealed_batches(round_id, "op_a")
     assert len(next(batches)) == 30
     assert engine().pool.checkedout() == 0  # type: ignore[attr-defined]
@@ -196,26 +192,57 @@ def test_who_hangs_up_or_reads_slowly_holds_no_connection_to_the_database() -> N
     assert engine().pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
-def an_old_round(round_id: int) -> None:
-    """Make a round one that was sealed before there were archives."""
+@pytest.mark.usefixtures("house")
+def test_proofs_at_every_border_hold_and_are_the_same_whatever_they_are_read_from(anybody: Caller) -> None:
+    sizes = dict(zip(some_operators(5), (0, 1, BLOCK, BLOCK + 1, SEALED), strict=True))
+    round_id = a_round(list(sizes))
+    for operator_id, size in sizes.items():
+        submit(round_id, operator_id, some_tickets(size))
+        manifest(round_id, operator_id)
+    take_to(round_id, State.DRAWN)
+    bundle = anybody.get(f"/api/public/rounds/{round_id}/proof").get_json()
+    roots = {one["operatorId"]: bytes.fromhex(one["ticketsRoot"]) for one in bundle["manifests"]}
+    asked = [f"/api/public/rounds/{round_id}/tickets/{operator_id}" for operator_id in sizes]
+    for operator_id, size in sizes.items():
+        sold = sorted(some_tickets(size))
+        for place in sorted(place % size for place in BORDERS if -size <= place < size):
+            asked.append(path_of(round_id, operator_id, sold[place][0]))
+            shown = anybody.get(asked[-1]).get_json()
+            leaf = leaf_hash(ticket_line(round_id, operator_id, *sold[place]))
+            assert verify_inclusion(leaf, place, size, read_path(shown["auditPath"]), roots[operator_id]), asked[-1]
+        after_borders = [sold[place][0] + "." for place in BORDERS if -size <= place < size]
+        for ticket_id in ["A", *after_borders]:
+            asked.append(absence_of(round_id, operator_id, ticket_id))
+            pair = neighbours(anybody.get(asked[-1]).get_json())
+            assert verify_absence(round_id, operator_id, ticket_id, *pair, size, roots[operator_id]), asked[-1]
+    first = [hashlib.sha256(content(anybody, path)).hexdigest() for path in asked]
+    for lost in ("UPDATE ticket_chunks SET blocks = NULL", "DELETE FROM ticket_archives"):
+        as_of_an_older_version(lost)
+        assert [hashlib.sha256(content(anybody, path)).hexdigest() for path in asked] == first, lost
+
+
+BORDERS = (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, CHUNK - 1, CHUNK, CHUNK + BLOCK - 1, CHUNK + BLOCK, -2, -1)
+"""Places of tickets; from the end where they are negative."""
+
+
+def as_of_an_older_version(lost: str) -> None:
+    """Let something not have been kept, as in rounds that were sealed before it was."""
     with transaction() as session:
-        session.execute(text("ALTER TABLE ticket_archives DISABLE TRIGGER USER"))
-        session.execute(text(f"DELETE FROM ticket_archives WHERE round_id = {round_id}"))
-        session.execute(text("ALTER TABLE ticket_archives ENABLE TRIGGER USER"))
+        session.execute(text("SET LOCAL session_replication_role = replica"))
+        session.execute(text(lost))
 
 
 @pytest.mark.usefixtures("house")
-def test_a_round_from_before_there_were_archives_gives_the_same_answers(anybody: Caller) -> None:
+def test_tickets_that_are_not_those_that_were_sealed_are_proved_by_nothing(anybody: Caller) -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators, SEALED)
-    take_to(round_id, State.DRAWN)
-    paths = [path_of(round_id, "op_a", f"t-{place}") for place in (0, 7, SEALED - 1)]
-    paths += [absence_of(round_id, "op_a", ticket_id) for ticket_id in ("A", "t-5.", "zz")]
-    paths += [f"/api/public/rounds/{round_id}/tickets/op_a"]
-    before = [(path, hashlib.sha256(content(anybody, path)).hexdigest()) for path in paths]
-    an_old_round(round_id)
-    assert before == [(path, hashlib.sha256(content(anybody, path)).hexdigest()) for path in paths]
+    round_id = a_played_round(operators, State.DRAWN, BLOCK + 5)
+    as_of_an_older_version("DELETE FROM ticket_archives")
+    as_of_an_older_version(f"UPDATE tickets_r{round_id} SET bonus1 = bonus1 % 5 + 1 WHERE ticket_id = 't-0'")
+    with transaction() as session:
+        tree = SealedTree(session, round_id, "op_a")
+        assert tree.leaf(BLOCK).row == BLOCK  # Of another block.
+        with pytest.raises(ArchiveDamaged, match="not as sealed"):
+            tree.leaf(1)
 
 
 def content(caller: Caller, path: str) -> bytes:

@@ -17,7 +17,7 @@ from models.settings import SettingsError, read_settings
 from protocol.lifecycle import State
 from tests.app.conftest import assert_error
 from tests.app.limited import OWN, PUBLIC, Make, ask, counts, left, new_key
-from tests.factories import a_round, some_operators, take_part, take_to
+from tests.factories import a_played_round, some_operators
 from tests.polling import until
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -98,9 +98,7 @@ def test_an_answer_from_memory_is_counted(app_with: Make) -> None:
 
 def test_a_stream_says_what_is_left(app_with: Make) -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN)
     answer = ask(app_with(), f"/api/public/rounds/{round_id}/tickets/{operators[0]}")
     assert answer.status_code == 200
     assert gzip.decompress(answer.data)

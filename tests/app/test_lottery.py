@@ -14,16 +14,23 @@ from protocol.lifecycle import State
 from protocol.odds import LADDER
 from protocol.timestamps import format_timestamp
 from tests.app.conftest import Caller, assert_error
-from tests.factories import a_round, an_operator, balances, rows, some_operators, take_part, take_to, the_round
+from tests.factories import (
+    a_played_round,
+    a_round,
+    an_operator,
+    balances,
+    rows,
+    some_operators,
+    take_part,
+    take_to,
+    the_round,
+)
 
 ENOUGH_FOR_WINNERS = 1_500
 
 
 def a_drawn_round(operators: list[str], state: State = State.DRAWN, tickets: int = ENOUGH_FOR_WINNERS) -> int:
-    round_id = a_round(operators)
-    take_part(round_id, operators, tickets)
-    take_to(round_id, state)
-    return round_id
+    return a_played_round(operators, state, tickets)
 
 
 def test_the_jackpot_before_anything_was_played(anybody: Caller) -> None:

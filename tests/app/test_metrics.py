@@ -11,7 +11,7 @@ from sqlalchemy import text
 from models.session import transaction
 from protocol.lifecycle import State
 from tests.app.conftest import Caller
-from tests.factories import a_round, balances, some_operators, take_part, take_to
+from tests.factories import a_played_round, a_round, balances, some_operators
 
 
 def figures(caller: Caller) -> dict[str, float]:
@@ -28,9 +28,7 @@ def figures(caller: Caller) -> dict[str, float]:
 
 def test_a_monitor_sees_rounds_operators_and_money(anybody: Caller) -> None:
     operators = some_operators(3)
-    played = a_round(operators)
-    take_part(played, operators)
-    take_to(played, State.SETTLED)
+    a_played_round(operators, State.SETTLED)
     a_round(operators)
     with transaction() as session:
         session.execute(text("UPDATE operators SET active = false WHERE id = 'op_c'"))
@@ -64,9 +62,7 @@ def test_a_monitor_sees_what_waits_what_failed_and_what_is_held_up(
 
 def test_a_monitor_sees_a_round_whose_tabulations_disagree(anybody: Caller) -> None:
     operators = some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.DRAWN)
+    a_played_round(operators, State.DRAWN)
     assert figures(anybody)["rounds_disagreeing"] == 0
     with transaction() as session:
         session.execute(

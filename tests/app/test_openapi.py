@@ -26,17 +26,7 @@ from protocol.webhook import EVENTS, headers
 from tasks.heartbeats import check_heartbeat
 from tests.app.conformance import validator
 from tests.app.conftest import Caller
-from tests.factories import (
-    GENEROUS,
-    a_round,
-    an_operator,
-    manifest,
-    rows,
-    some_operators,
-    some_tickets,
-    submit,
-    take_to,
-)
+from tests.factories import GENEROUS, a_round, an_operator, rows, some_operators, take_part, take_to
 
 APPLICATION = create_app()
 DOCUMENT: dict[str, Any] = document_of(APPLICATION).document
@@ -263,9 +253,7 @@ def test_what_is_sent_is_what_the_webhooks_say(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("tasks.opening.current_rules", lambda cumulative: GENEROUS)
     operators = [*some_operators(3), an_operator("without_money", 0), an_operator("without_tickets")]
     played, missed_by_all = a_round(operators), a_round(operators)
-    for seed, operator_id in enumerate(operators[:4]):
-        submit(played, operator_id, some_tickets(30, seed, (GENEROUS.odds_range, *GENEROUS.ranges)))
-        manifest(played, operator_id)
+    take_part(played, operators[:4])
     take_to(played, State.CLOSED)
     take_to(missed_by_all, State.FAILED)
     with transaction() as session:

@@ -16,14 +16,12 @@ from models.settings import settings
 from protocol.lifecycle import State
 from tests.app.conftest import Caller
 from tests.app.ops import Shell
-from tests.factories import a_round, some_operators, take_part, take_to
+from tests.factories import a_played_round, some_operators
 
 
 def test_the_books_are_shown_as_the_api_shows_them(shell: Shell, admin: Callable[..., Caller]) -> None:
     operators = some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.SETTLED)
+    a_played_round(operators, State.SETTLED)
     assert shell.json("ledger", "list") == admin().get("/api/admin/ledger").get_json()
     assert shell.json("ledger", "accounts") == admin().get("/api/admin/ledger/accounts").get_json()
     settlement = shell.run("ledger", "list", "--kind", "settlement", "--round", "1", "--account", "pool").stdout

@@ -7,19 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from protocol.lifecycle import State
-from tasks.rounds import advance_once, advance_round
+from tasks.rounds import advance_round
 from tests.app.conftest import Caller
 from tests.app.ops import Shell
 from tests.factories import (
-    GENEROUS,
+    a_played_round,
     a_round,
     do_pieces,
-    manifest,
-    move_clock_to,
+    just_drawn,
     rows,
     some_operators,
-    some_tickets,
-    submit,
     take_part,
     take_to,
     the_round,
@@ -49,9 +46,7 @@ def test_deadlines_and_guests_that_cannot_be_are_refused(shell: Shell) -> None:
 
 def test_rounds_are_listed_newest_first(shell: Shell) -> None:
     operators = some_operators(2)
-    first = a_round(operators)
-    take_part(first, operators)
-    take_to(first, State.DRAWN)
+    a_played_round(operators, State.DRAWN)
     a_round(operators)
     lines = [line.split()[:3] for line in shell.run("rounds", "list").stdout.splitlines()]
     assert next(line for line in lines if line and line[0].isdigit()) == ["2", "OPEN", "0"]
@@ -81,14 +76,8 @@ def disagreeing(generous: None) -> int:
     """A drawn round in which a ticket and a win of op_b are not what was sealed."""
     operators = some_operators(2)
     round_id = a_round(operators)
-    for seed, operator_id in enumerate(operators):
-        submit(round_id, operator_id, some_tickets(40, seed, GENEROUS.number_ranges))
-        manifest(round_id, operator_id)
-    take_to(round_id, State.ESCROWED)
-    move_clock_to(round_id, "scheduled_draw_time")
-    while the_round(round_id).state is not State.DRAWN:
-        if not advance_once(round_id):
-            do_pieces(round_id)
+    take_part(round_id, operators, 40)
+    just_drawn(round_id)
     tampered(
         "INSERT INTO winners (round_id, tier, operator_id, ticket_id) VALUES (1, 0, 'op_b', 'zzz')",
         "UPDATE tickets_r1 SET is_quick_pick = NOT is_quick_pick WHERE operator_id = 'op_b' AND ticket_id = 't-7'",

@@ -10,7 +10,7 @@ import pytest
 
 from protocol.lifecycle import State
 from tests.app.conftest import Caller, assert_error
-from tests.factories import GENEROUS, a_round, manifest, rows, some_tickets, submit, take_to
+from tests.factories import a_played_round, rows, take_to
 
 pytestmark = pytest.mark.usefixtures("generous")
 
@@ -23,12 +23,7 @@ def sellers(operator: Callable[..., Caller]) -> list[Caller]:
 
 
 def played(sellers: list[Caller], state: State = State.SETTLED) -> int:
-    round_id = a_round([seller.id for seller in sellers])
-    for seed, seller in enumerate(sellers):
-        submit(round_id, seller.id, some_tickets(40, seed, GENEROUS.number_ranges))
-        manifest(round_id, seller.id)
-    take_to(round_id, state)
-    return round_id
+    return a_played_round([seller.id for seller in sellers], state, 40)
 
 
 def prizes_of(round_id: int, operator_id: str) -> list[dict[str, Any]]:

@@ -19,12 +19,12 @@ from protocol.seed import nonce_commit
 from tests.app.conftest import Caller, assert_error
 from tests.factories import (
     PRICE,
+    a_played_round,
     a_round,
     move_clock_to,
     rows,
     some_tickets,
     submit,
-    take_part,
     take_to,
     the_round,
 )
@@ -198,9 +198,7 @@ def test_nothing_of_a_draw_is_seen_before_the_round_is_drawn(
     application: Flask, anybody: Caller, operator: Callable[[], Caller], admin: Callable[[], Caller]
 ) -> None:
     caller = operator()
-    round_id = a_round([caller.id])
-    take_part(round_id, [caller.id])
-    take_to(round_id, State.ESCROWED)
+    round_id = a_played_round([caller.id], State.ESCROWED)
     move_clock_to(round_id, "scheduled_draw_time")
     from models.encryption import decrypt
     from tasks.rounds import advance_once
@@ -232,9 +230,7 @@ def test_a_drawn_round_shows_its_draw_winners_tickets_and_proof(
     anybody: Caller, operator: Callable[[str], Caller]
 ) -> None:
     callers = [operator("a"), operator("b")]
-    round_id = a_round([caller.id for caller in callers])
-    take_part(round_id, [caller.id for caller in callers], tickets=1_500)
-    take_to(round_id, State.CLOSED)
+    a_played_round([caller.id for caller in callers], State.CLOSED, 1_500)
     draw = anybody.get("/api/public/draw/1").get_json()
     assert draw == anybody.get("/api/public/draw/draw_1").get_json()
     assert draw["drawId"] == "draw_1"
@@ -267,17 +263,13 @@ def test_the_proof_bundle_has_its_published_form_in_every_state(
     anybody: Caller, operator: Callable[[], Caller], state: State
 ) -> None:
     caller = operator()
-    round_id = a_round([caller.id])
-    take_part(round_id, [caller.id])
-    take_to(round_id, state)
+    a_played_round([caller.id], state)
     assert parse_bundle(anybody.get("/api/public/rounds/1/proof").get_json()).state == state
 
 
 def test_the_log_tells_what_was_published(anybody: Caller, operator: Callable[[], Caller]) -> None:
     caller = operator()
-    round_id = a_round([caller.id])
-    take_part(round_id, [caller.id])
-    take_to(round_id, State.CLOSED)
+    round_id = a_played_round([caller.id], State.CLOSED)
     log = anybody.get("/api/public/rounds/1/events").get_json()
     assert log["count"] == 5
     data = {entry["type"]: entry["data"] for entry in log["events"]}

@@ -22,18 +22,7 @@ from protocol.webhook import EVENTS
 from tasks.deliveries import SenderThread
 from tasks.heartbeats import check_heartbeat
 from tests.app.conftest import Caller, assert_error
-from tests.factories import (
-    GENEROUS,
-    a_round,
-    an_operator,
-    manifest,
-    move_clock_to,
-    rows,
-    some_tickets,
-    submit,
-    take_to,
-    work,
-)
+from tests.factories import a_round, an_operator, move_clock_to, rows, take_part, take_to, work
 from tests.receiver import Receiver
 
 Operators = Callable[..., Caller]
@@ -177,9 +166,7 @@ def test_outside_the_sandbox_there_is_none_of_this(operator: Operators, monkeypa
 def test_samples_have_the_fields_and_types_of_real_events() -> None:
     sellers = [an_operator("a"), an_operator("b"), an_operator("c", funds=0)]
     played, empty = a_round(sellers), a_round(sellers)
-    for seed, seller in enumerate(sellers):
-        submit(played, seller, some_tickets(40, seed, GENEROUS.number_ranges))
-        manifest(played, seller)
+    take_part(played, sellers, 40)
     move_clock_to(played, "escrow_deadline")
     work(played)
     take_to(played, State.CLOSED)

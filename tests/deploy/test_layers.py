@@ -32,6 +32,14 @@ def test_protocol_imports_the_standard_library_and_rfc8785_only() -> None:
     assert found == {}
 
 
+def test_the_operators_client_can_be_used_alone() -> None:
+    # An operator takes this folder, the rules and requests, and no more of what a coordinator or a node needs.
+    found = {
+        name.partition(".")[0] for file in (TOP / "player" / "coordinator").glob("*.py") for name in imported(file)
+    }
+    assert found - sys.stdlib_module_names == {"player", "protocol", "requests", "urllib3"}
+
+
 def test_the_second_tabulation_shares_nothing_with_the_first() -> None:
     # Of ours it may use how a ticket is hashed, which is published, and nothing that knows rows, numbers or winners.
     outside = {"collections.abc", "hashlib", "typing", "numpy", "numpy.typing", "pyarrow"}

@@ -21,7 +21,7 @@ from models.session import transaction
 from models.settings import SettingsError, read_settings, settings
 from protocol.errors import Conflict, NotFound, Unavailable
 from protocol.lifecycle import State
-from tests.factories import a_round, rows, some_operators, some_tickets, take_part, take_to
+from tests.factories import a_played_round, rows, some_operators, some_tickets
 
 KEY = "r1/op_a/content.parquet"
 CONTENT = random.Random(1).randbytes(3_000_000)
@@ -113,9 +113,7 @@ def test_a_store_that_does_not_answer_or_refuses_is_unavailable(bucket: Any, ser
 @pytest.mark.usefixtures("bucket", "house")
 def test_a_round_is_archived_where_the_setting_says_and_read_from_there() -> None:
     operators = some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.ESCROWED)
+    round_id = a_played_round(operators, State.ESCROWED)
     assert set(rows("SELECT store FROM ticket_archives")) == {("s3",)}
     assert rows("SELECT * FROM archive_files") == []
     with transaction() as session, open_copy(session, round_id, "op_b") as copy:

@@ -17,11 +17,12 @@ from models.archive_stores import archive_store
 from models.archive_writer import ArchiveWriter
 from models.archives import archive_of
 from models.archiving import Reading, archive_tickets, leaf_template
-from models.chunks import chunk_roots
+from models.chunks import BLOCK, chunk_roots, roots_around
 from models.session import transaction
 from models.tickets import Ticket
 from protocol.lifecycle import State
 from protocol.merkle import CHUNK, leaf_hash
+from protocol.merkle import root as root_over
 from protocol.tickets import ticket_line, tickets_root
 from tests.archives import IDENTIFIERS, TICKETS, copied, many_tickets
 from tests.factories import a_round, manifest, rows, some_operators, submit, take_to
@@ -48,7 +49,7 @@ def test_any_tickets_come_out_of_the_archive_as_they_went_in(tickets: list[Ticke
     assert reading.count == len(tickets)
 
 
-@pytest.mark.parametrize("count", [0, 1, CHUNK, CHUNK + 1, ROW_GROUP, 2 * ROW_GROUP + CHUNK + 5])
+@pytest.mark.parametrize("count", [0, 1, BLOCK + 1, CHUNK, CHUNK + 1, ROW_GROUP, 2 * ROW_GROUP + CHUNK + 5])
 @pytest.mark.usefixtures("house")
 def test_count_root_chunks_and_archive_are_those_of_the_tickets(count: int) -> None:
     round_id = a_round(some_operators(1))
@@ -64,9 +65,14 @@ def test_count_root_chunks_and_archive_are_those_of_the_tickets(count: int) -> N
         assert archive is not None
         content = PostgresStore(session).open(archive.key).read()
         chunks = list(chunk_roots(session, round_id, "op_a"))
+        around = [roots_around(session, round_id, "op_a", number) for number in range(len(chunks))]
     assert (archive.tickets, archive.bytes, archive.store) == (count, len(content), "postgres")
     assert archive.sha256 == hashlib.sha256(content).hexdigest()
     assert [first for first, _ in chunks] == [ticket[0] for ticket in tickets[::CHUNK]]
+    leaves = [leaf_hash(ticket_line(round_id, "op_a", *ticket)) for ticket in tickets]
+    assert all(roots == [top for _, top in chunks] for roots, _ in around)
+    kept = [top for _, blocks in around for top in blocks or ()]
+    assert kept == [root_over(leaves[start : start + BLOCK]) for start in range(0, count, BLOCK)]
     file = parquet.ParquetFile(io.BytesIO(content))
     assert [tuple(row.values()) for row in file.read().to_pylist()] == tickets
     sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]

@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from models.session import transaction
 from protocol.lifecycle import TRANSITIONS, State
 from tests.factories import (
+    a_played_round,
     a_round,
     manifest,
     move_clock_to,
@@ -87,9 +88,7 @@ def test_a_failed_round_has_a_reason_and_no_other_has() -> None:
 
 def test_what_a_round_promised_and_published_stays() -> None:
     operators = some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.CLOSED)
+    round_id = a_played_round(operators, State.CLOSED)
     for column in (
         "seed_commit",
         "rules_hash",
@@ -119,9 +118,7 @@ def test_no_ticket_is_written_once_sales_are_over_though_the_state_still_says_op
 
 def test_no_ticket_is_written_to_a_round_that_is_not_open_though_its_time_has_not_come() -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.SEALING)
+    round_id = a_played_round(operators, State.SEALING)
     execute(f"UPDATE rounds SET seal_at = now() + interval '1 minute' WHERE id = {round_id}")
     assert "no more tickets" in refused(INSERT_TICKET.format("tickets_r1", 1))
 
@@ -163,9 +160,7 @@ def test_a_round_is_drawn_once_and_only_when_it_is_escrowed() -> None:
 
 def test_a_completed_draw_stays_as_it_is() -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.DRAWN)
+    a_played_round(operators, State.DRAWN)
     assert "drawn already" in refused("UPDATE draws SET jackpot_amount = 0")
 
 
@@ -255,3 +250,17 @@ def test_a_balance_moves_by_postings_only() -> None:
 def test_history_is_only_ever_added_to(table: str) -> None:
     for statement in (f"DELETE FROM {table}", f"TRUNCATE {table} CASCADE"):
         assert "only ever added to" in refused(statement)
+
+
+def test_what_is_known_of_sealed_tickets_stays_as_it_is() -> None:
+    operators = some_operators(1)
+    round_id = a_round(operators)
+    take_part(round_id, operators)
+    take_to(round_id, State.ESCROWED)
+    for table in ("ticket_chunks", "ticket_archives"):
+        for statement in (
+            f"UPDATE {table} SET operator_id = 'op_b'",
+            f"DELETE FROM {table}",
+            f"TRUNCATE {table} CASCADE",
+        ):
+            assert "only ever added to" in refused(statement), statement

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from flask.testing import FlaskClient
-from werkzeug.serving import make_server
 
 from tests.databases import fresh_database, made_once, moved_in
 from tests.player.stubborn import Stubborn, stubborn_coordinator
+from tests.served import served
 
 if TYPE_CHECKING:
     from tests.player.coordinating import Side
@@ -83,16 +82,9 @@ def client(node: str) -> FlaskClient:
 
 @pytest.fixture
 def coordinator_url(house: None) -> Iterator[str]:
-    """The address of the real coordinator's application, on this test's own database, in a thread of this process."""
-    from app import create_app
-
-    server = make_server("127.0.0.1", 0, create_app(), threaded=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    """The address of the real coordinator's application, on this test's own database."""
+    with served() as url:
+        yield url
 
 
 @pytest.fixture

@@ -13,7 +13,11 @@ from flask.testing import FlaskClient
 
 from player.api.tokens import session_of_access_token
 from player.models import passwords
+from player.models.accounts import proven_owner, set_password, still_owner
+from player.models.players import lock_player
+from player.models.session import transaction
 from player.settings import settings
+from protocol.errors import Unauthenticated
 from tests.player.factories import PASSWORD, a_player, registered
 
 ANA = {"email": "ana@example.com", "password": PASSWORD}
@@ -85,6 +89,16 @@ def test_an_unknown_address_costs_a_guess_as_much_as_a_known_one(
     assert len(verified) == 2
     assert verified[0] == verified[1]
     assert "m=19456,t=2,p=1" in verified[0]
+
+
+def test_a_password_that_was_changed_while_it_was_compared_lets_nobody_in(client: FlaskClient) -> None:
+    registered(client)
+    player_id, proven = proven_owner(**ANA)
+    with transaction() as session:
+        assert still_owner(session, player_id, proven).id == player_id
+        set_password(session, lock_player(session, player_id), "another hash")
+    with pytest.raises(Unauthenticated), transaction() as session:
+        still_owner(session, player_id, proven)
 
 
 def test_who_asks_for_a_new_password_waits_as_long_whoever_it_is(

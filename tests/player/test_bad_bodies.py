@@ -33,6 +33,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/player/deposits": {"amount": "5"},
     "POST /api/player/withdrawals": {"amount": "5", "destination": "my bank"},
     "POST /api/admin/kyc/{request_id}/decide": {"approve": True, "reason": "a reason"},
+    "POST /api/admin/rounds/{round_id}/look": {"reason": "a reason"},
     "POST /api/admin/players/{player_id}/suspend": {"reason": "a reason"},
     "POST /api/admin/players/{player_id}/reinstate": {"reason": "a reason"},
     "POST /api/admin/players/{player_id}/credit": {"amountUsdc": "5", "reference": "case 7", "reason": "a reason"},

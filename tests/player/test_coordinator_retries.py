@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,6 +155,20 @@ def test_an_answer_that_is_not_the_coordinators_is_called_that(stubborn: Stubbor
     with pytest.raises(Unreadable, match="GET /api/operator/rounds"):
         stubborn.client().rounds()
     assert stubborn.paths() == ["login", "rounds"]
+
+
+def test_an_error_arrives_whole_in_another_process(stubborn: Stubborn) -> None:
+    for answer in (
+        (429, error("rate_limited"), {"Retry-After": "3600"}),
+        (409, error("sales_ended")),
+        (200, b"?"),
+        GONE,
+    ):
+        stubborn.answers = [answer]  # type: ignore[list-item]
+        with pytest.raises(CoordinatorError) as raised:
+            stubborn.client(attempts=1).rounds()
+        there = pickle.loads(pickle.dumps(raised.value))  # noqa: S301 - our own
+        assert (type(there), str(there), vars(there)) == (type(raised.value), str(raised.value), vars(raised.value))
 
 
 def test_no_error_and_no_picture_of_the_client_shows_the_key(stubborn: Stubborn) -> None:

@@ -102,3 +102,7 @@ def test_leaving_logs_out_and_does_not_mind_if_that_fails(stubborn: Stubborn) ->
     with stubborn.client():
         pass
     assert len(stubborn.asked) == 3
+    with stubborn.client() as client:
+        client.rounds()
+        stubborn.answers = [(429, {}, {"Retry-After": "60"})]
+    assert stubborn.clock.slept == []

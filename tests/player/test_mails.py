@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import email.policy
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -63,6 +64,15 @@ def test_a_mail_is_sent_once_and_its_text_forgotten(node: str, monkeypatch: pyte
     assert mail.get_content().replace("\r\n", "\n") == "the token is s3cret\n..\nbye\n"
     assert mail["Message-ID"].startswith(f"<mail-{mail_id}-")
     assert any(line.startswith("AUTH") for line in server.heard)
+
+
+def test_a_mail_that_two_workers_are_called_to_is_sent_once(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with mail_server() as server:
+        _use(monkeypatch, f"smtp://127.0.0.1:{server.port}")
+        mail_id = _written()
+        with ThreadPoolExecutor(4) as four:
+            list(four.map(_send, [mail_id] * 4))
+    assert len(server.mails) == 1
 
 
 def test_what_the_server_does_not_take_now_is_tried_again_later(node: str, monkeypatch: pytest.MonkeyPatch) -> None:

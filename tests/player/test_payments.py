@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -82,6 +84,10 @@ def test_a_deposit_is_paid_on_the_sandboxs_page_and_credited_once(client: FlaskC
     assert "25 <small>USDC" in shown.text
     assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
     assert not re.search(r"<script|https?://", shown.text)
+    style = re.search(r"<style>(.*)</style>", shown.text, re.DOTALL)
+    assert style is not None
+    style_hash = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert f"style-src 'sha256-{style_hash}'" in shown.headers["Content-Security-Policy"]
     paid = client.post(page, data={"outcome": "completed"})
     assert "The payment came in" in paid.text
     assert "<button" not in paid.text
@@ -107,6 +113,7 @@ def test_the_sandboxs_page_opens_to_its_address_only(client: FlaskClient, monkey
     from player import settings
 
     monkeypatch.setenv("SANDBOX", "0")
+    monkeypatch.setenv("SMTP_URL", "smtp://node:secret@mail.example:25")
     settings.settings.cache_clear()
     assert client.get(page).json["code"] == "not_found"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from flask.testing import FlaskClient
@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from player.models.kyc import request_kyc
 from player.models.players import lock_player
+from player.models.rounds import Round
 from player.models.session import transaction
 from player.models.sessions import PlayerSession
 from tests.player.factories import TICKET_PRICE as PRICE
@@ -123,6 +124,16 @@ def test_a_round_shows_what_was_sold_sent_and_won(staff: Staff) -> None:
     assert staff.get("rounds/3", 404)["code"] == "not_found"
 
 
+def test_a_round_is_looked_at_at_once_when_staff_asks(staff: Staff) -> None:
+    later = datetime.now(UTC) + timedelta(hours=1)
+    with transaction() as session:
+        session.get_one(Round, 2).due_at = later
+    asked = staff.post("rounds/2/look", {"reason": "the coordinator is back"})
+    assert asked["nextAttemptAt"] < later.isoformat()
+    assert staff.post("rounds/3/look", {"reason": "x"}, 404)["code"] == "not_found"
+    assert [entry["subject"] for entry in staff.get("audit?action=round.look")["entries"]] == ["round:2"]
+
+
 HOW_MANY = {
     "rounds": 2,
     "rounds?stage=selling": 1,
@@ -156,6 +167,7 @@ def test_a_mails_text_is_for_the_sandbox_only(staff: Staff, monkeypatch: pytest.
 
     assert staff.get("mails")["mails"][0]["text"] == "a secret"
     monkeypatch.setenv("SANDBOX", "0")
+    monkeypatch.setenv("SMTP_URL", "smtps://mail.example.com")
     settings.cache_clear()
     assert staff.get("mails")["mails"][0]["text"] is None
 

@@ -10,15 +10,19 @@ from hypothesis import strategies as st
 from pymerkle import InmemoryTree, InvalidProof
 from pymerkle import verify_inclusion as their_verify
 
+from protocol.errors import Invalid
 from protocol.merkle import (
     CHUNK,
     EMPTY_ROOT,
     Tree,
+    ancestors,
     chunked_inclusion_proof,
     leaf_hash,
     node_hash,
+    read_path,
     root,
     verify_inclusion,
+    write_path,
 )
 
 SIZES = [*range(1, 34), 63, 64, 65, 100, 127, 128, 129]
@@ -140,3 +144,23 @@ def test_a_chunk_and_the_roots_of_all_give_the_same_proof_as_the_whole_tree(size
         proof = chunked_inclusion_proof(chunks[index // CHUNK], index, roots)
         assert proof == whole.inclusion_proof(index)
         assert verify_inclusion(leaves[index], index, size, proof, whole.root)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 63, 64, 65])
+def test_ancestors_are_the_roots_over_the_leaves_below_them(size: int) -> None:
+    leaves = [leaf_hash(entry) for entry in _entries(size)]
+    for height in range(8):
+        nodes = ancestors(leaves, height)
+        assert nodes == [root(leaves[start : start + 2**height]) for start in range(0, size, 2**height)]
+        assert root(nodes) == root(leaves)
+
+
+@given(st.lists(st.binary(min_size=32, max_size=32), max_size=64))
+def test_a_path_is_read_as_it_was_written(siblings: list[bytes]) -> None:
+    assert read_path(write_path(siblings)) == siblings
+
+
+@pytest.mark.parametrize("text", ["=", "AAAA", "A" * 43, "A" * 43 + "=\n", "A" * 42 + "B=", "A" * 42 + "-=", "é" * 44])
+def test_what_is_no_path_is_refused(text: str) -> None:
+    with pytest.raises(Invalid):
+        read_path(text)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from hashlib import sha256
 
+import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import merkle
-from protocol.winners import Winner, winner_leaf, winners_root
+from protocol.winners import Winner, winner_leaf, winners_root, winners_root_in_order
 
 IDENTIFIERS = st.text("ABCXYZabcxyz0189._:-", min_size=1, max_size=64)
 WINNERS = [
@@ -47,3 +49,19 @@ def test_the_root_is_over_winners_by_tier_operator_and_ticket_whatever_their_ord
 
 def test_a_round_without_winners_has_the_empty_root() -> None:
     assert winners_root(7, []) == sha256(b"").hexdigest()
+
+
+def test_winners_that_come_in_order_have_the_same_root_and_are_not_kept() -> None:
+    assert winners_root_in_order(7, iter(WINNERS)) == winners_root(7, WINNERS)
+    many = (Winner(5, "opA", f"t-{place:06}", 7) for place in range(20_000))
+    tracemalloc.start()
+    winners_root_in_order(7, many)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20  # all of them would be some five times as much
+
+
+@pytest.mark.parametrize("winners", [WINNERS[::-1], [WINNERS[0], *WINNERS]])
+def test_winners_out_of_order_or_twice_are_refused_where_order_is_promised(winners: list[Winner]) -> None:
+    with pytest.raises(ValueError, match="does not come after"):
+        winners_root_in_order(7, winners)

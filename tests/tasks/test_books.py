@@ -14,19 +14,16 @@ from protocol.lifecycle import State, Trigger
 from tasks.rounds import advance_once, advance_round
 from tests.dying import deaths
 from tests.factories import (
-    GENEROUS,
     PRICE,
+    a_played_round,
     a_round,
     an_operator,
     balances,
     do_pieces,
-    manifest,
     move_clock_to,
     rows,
     some_operators,
-    some_tickets,
-    submit,
-    take_to,
+    take_part,
     the_round,
     work,
 )
@@ -36,11 +33,7 @@ pytestmark = pytest.mark.usefixtures("generous")
 
 def a_ready_round(operators: list[str]) -> int:
     """A DRAWN round that only has to be settled."""
-    round_id = a_round(operators)
-    for seed, operator_id in enumerate(operators):
-        submit(round_id, operator_id, some_tickets(30 + seed, seed, GENEROUS.number_ranges))
-        manifest(round_id, operator_id)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN)
     move_clock_to(round_id, "settle_at")
     return round_id
 
@@ -151,9 +144,7 @@ def test_a_round_that_fails_gives_every_operator_exactly_what_it_had(stage: Any,
     settled = a_ready_round(operators[:1])
     work(settled)
     round_id = a_round(operators)
-    for seed, operator_id in enumerate(operators):
-        submit(round_id, operator_id, some_tickets(30, seed, GENEROUS.number_ranges))
-        manifest(round_id, operator_id)
+    take_part(round_id, operators)
     before = balances()
     lottery = rows("SELECT cumulative_tickets, draws_since_last_win, last_win_round_id FROM jackpot")
     if stage == "seal_at":

@@ -23,17 +23,16 @@ from tests.dying import deaths
 from tests.factories import (
     GENEROUS,
     PRICE,
+    a_played_round,
     a_round,
     an_operator,
     balances,
     fund,
     let_claims_end,
-    manifest,
     move_clock_to,
     rows,
     some_operators,
-    some_tickets,
-    submit,
+    take_part,
     take_to,
     the_round,
     work,
@@ -43,15 +42,6 @@ from tests.polling import until
 pytestmark = pytest.mark.usefixtures("generous")
 
 EXPIRE = Name.EXPIRE_PRIZES.value
-
-
-def a_settled_round(operators: list[str], tickets: int = 40, *, seed: int = 0) -> int:
-    round_id = a_round(operators)
-    for place, operator_id in enumerate(operators):
-        submit(round_id, operator_id, some_tickets(tickets, seed + place, GENEROUS.number_ranges))
-        manifest(round_id, operator_id)
-    take_to(round_id, State.SETTLED)
-    return round_id
 
 
 def expire() -> None:
@@ -105,7 +95,7 @@ def everything() -> dict[str, Any]:
 
 def test_what_is_not_claimed_by_its_deadline_returns_to_the_reserve_and_the_rest_stays() -> None:
     first, second = operators = some_operators(2)
-    round_id = a_settled_round(operators)
+    round_id = a_played_round(operators, State.SETTLED, 40)
     mine, theirs = prizes(round_id, first), prizes(round_id, second)
     assert claim(round_id, first, mine[:-3]) == (len(mine) - 3, 0)
     before = balances()
@@ -129,7 +119,7 @@ def test_what_is_not_claimed_by_its_deadline_returns_to_the_reserve_and_the_rest
 
 def test_commission_and_bonus_are_the_operators_and_stay() -> None:
     [seller] = operators = some_operators(1)
-    round_id = a_settled_round(operators)
+    round_id = a_played_round(operators, State.SETTLED, 40)
     [(terms,)] = rows("SELECT terms FROM draws")
     assert int(terms["bonusPaid"]) > 0
     let_claims_end(round_id)
@@ -140,7 +130,7 @@ def test_commission_and_bonus_are_the_operators_and_stay() -> None:
 
 def test_a_round_whose_prizes_were_all_claimed_moves_nothing() -> None:
     [seller] = operators = some_operators(1)
-    round_id = a_settled_round(operators)
+    round_id = a_played_round(operators, State.SETTLED, 40)
     claim(round_id, seller, prizes(round_id, seller))
     let_claims_end(round_id)
     before = balances()
@@ -152,13 +142,13 @@ def test_a_round_whose_prizes_were_all_claimed_moves_nothing() -> None:
 def test_a_round_that_nobody_won_has_nothing_to_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     hopeless = replace(GENEROUS, odds_range=10**9, ranges=(10**9,) * 5)
     monkeypatch.setattr("tasks.opening.current_rules", lambda cumulative: hopeless)
-    a_settled_round(some_operators(1))
+    a_played_round(some_operators(1), State.SETTLED, 40)
     assert rows("SELECT 1 FROM expiries") == []
 
 
 def test_a_report_after_the_deadline_counts_as_late_and_its_money_returns_all_the_same() -> None:
     [seller] = operators = some_operators(1)
-    round_id = a_settled_round(operators)
+    round_id = a_played_round(operators, State.SETTLED, 40)
     early, late, later = prizes(round_id, seller)[:3]
     claim(round_id, seller, [early])
     let_claims_end(round_id)
@@ -175,10 +165,9 @@ def test_a_report_after_the_deadline_counts_as_late_and_its_money_returns_all_th
 
 def test_an_operator_that_put_the_prizes_into_escrow_owes_them_until_money_comes_in() -> None:
     poor = an_operator("a", funds=40 * PRICE)
-    round_id = a_settled_round([poor])
+    round_id = a_played_round([poor], State.SETTLED, 40)
     staked = a_round([poor])
-    submit(staked, poor, some_tickets(balances()[f"operator:{poor}"] // PRICE, 9, GENEROUS.number_ranges))
-    manifest(staked, poor)
+    take_part(staked, [poor], balances()[f"operator:{poor}"] // PRICE, seed=9)
     take_to(staked, State.ESCROWED)
     left, owed = balances()[f"operator:{poor}"], worth(prizes(round_id, poor))
     assert left < owed
@@ -200,17 +189,15 @@ def withdraw_everything(operator_id: str) -> None:
 
 
 def test_nobody_enters_a_draw_on_owed_money() -> None:
-    poor, other = operators = [an_operator("a", funds=40 * PRICE), an_operator("b")]
-    round_id = a_settled_round(operators)
+    operators = [poor, _] = [an_operator("a", funds=40 * PRICE), an_operator("b")]
+    round_id = a_played_round(operators, State.SETTLED, 40)
     withdraw_everything(poor)
     let_claims_end(round_id)
     expire()
     owed = -balances()[f"operator:{poor}"]
     assert owed == worth(prizes(round_id, poor))
     waiting = a_round(operators)
-    for operator_id in (poor, other):
-        submit(waiting, operator_id, some_tickets(1, ranges=GENEROUS.number_ranges))
-        manifest(waiting, operator_id)
+    take_part(waiting, operators, tickets=1)
     move_clock_to(waiting, "sealing_deadline")
     for reference, amount, state in (
         ("nothing yet", 1, State.SEALED),
@@ -225,7 +212,7 @@ def test_nobody_enters_a_draw_on_owed_money() -> None:
 
 def test_killed_at_any_statement_nothing_happened_and_the_next_does_it_once() -> None:
     operators = some_operators(2)
-    round_id = a_settled_round(operators)
+    round_id = a_played_round(operators, State.SETTLED, 40)
     let_claims_end(round_id)
     with transaction() as session:
         session.execute(text("UPDATE chores SET due_at = now() WHERE id = :name"), {"name": EXPIRE})
@@ -239,7 +226,7 @@ def test_killed_at_any_statement_nothing_happened_and_the_next_does_it_once() ->
 
 def test_many_workers_at_once_expire_each_round_once() -> None:
     operators = some_operators(2)
-    played = [a_settled_round(operators, seed=seed) for seed in (0, 5, 9)]
+    played = [a_played_round(operators, State.SETTLED, 40, seed=seed) for seed in (0, 5, 9)]
     for round_id in played:
         let_claims_end(round_id)
     start = Barrier(6)
@@ -260,7 +247,7 @@ def test_many_workers_at_once_expire_each_round_once() -> None:
 
 def test_a_report_that_is_being_written_at_the_deadline_is_waited_for() -> None:
     [seller] = operators = some_operators(1)
-    round_id = a_settled_round(operators)
+    round_id = a_played_round(operators, State.SETTLED, 40)
     wins = prizes(round_id, seller)
     reported, go_on = Event(), Event()
 
@@ -288,8 +275,8 @@ def test_a_report_that_is_being_written_at_the_deadline_is_waited_for() -> None:
 
 def test_reports_that_race_with_the_deadline_leave_one_outcome_for_each_prize() -> None:
     first, second = operators = some_operators(2)
-    for seed in range(3):
-        round_id = a_settled_round(operators, seed=seed * 2)
+    for seed in range(2):
+        round_id = a_played_round(operators, State.SETTLED, 40, seed=seed * 2)
         with transaction() as session:
             session.execute(
                 text(
@@ -334,7 +321,7 @@ def test_reports_that_race_with_the_deadline_leave_one_outcome_for_each_prize() 
 def test_the_log_says_what_expired_and_who_owes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     poor = an_operator("a", funds=40 * PRICE)
-    round_id = a_settled_round([poor])
+    round_id = a_played_round([poor], State.SETTLED, 40)
     withdraw_everything(poor)
     let_claims_end(round_id)
     expire()
@@ -347,10 +334,7 @@ def test_the_log_says_what_expired_and_who_owes(caplog: pytest.LogCaptureFixture
 
 def test_a_round_settled_after_its_own_deadline_gives_the_days_anew() -> None:
     [seller] = operators = some_operators(1)
-    round_id = a_round(operators)
-    submit(round_id, seller, some_tickets(40, 0, GENEROUS.number_ranges))
-    manifest(round_id, seller)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN, 40)
     rows("UPDATE winners SET claim_deadline = now() - interval '1 day' RETURNING tier")
     take_to(round_id, State.SETTLED)
     assert rows(

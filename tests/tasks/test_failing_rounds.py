@@ -13,6 +13,7 @@ from protocol.chain import round_hash
 from protocol.lifecycle import State
 from tests.factories import (
     PRICE,
+    a_played_round,
     a_round,
     an_operator,
     balances,
@@ -136,9 +137,7 @@ def test_a_round_without_escrow_fails_and_leaves_pool_and_odds_alone() -> None:
 @pytest.mark.parametrize("state", [State.OPEN, State.SEALING, State.SEALED, State.ESCROWED])
 def test_an_aborted_round_returns_every_escrow(state: State) -> None:
     operators = [an_operator("a"), an_operator("b", funds=0 if state is State.SEALED else 10**12)]
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, state)
+    round_id = a_played_round(operators, state)
     before = {"operator:op_a": 10**12}
     with transaction() as session:
         request_abort(session, round_id, "flood in the draw hall")
@@ -152,9 +151,7 @@ def test_an_aborted_round_returns_every_escrow(state: State) -> None:
 
 def test_a_drawn_round_is_not_aborted_any_more() -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.DRAWN)
+    round_id = a_played_round(operators, State.DRAWN)
     with transaction() as session:
         request_abort(session, round_id, "too late")
     work(round_id)
@@ -173,9 +170,7 @@ def test_the_next_round_chains_to_a_failed_one() -> None:
 
 def test_tabulations_that_disagree_stop_the_round_before_any_money_moves() -> None:
     operators = some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.ESCROWED)
+    round_id = a_played_round(operators, State.ESCROWED)
     move_clock_to(round_id, "scheduled_draw_time")
     from tasks.rounds import advance_round
     from tests.factories import do_pieces

@@ -13,7 +13,7 @@ from models.work import Kind, Piece
 from protocol.lifecycle import State
 from tasks.pieces import do_piece
 from tests.dying import Killed, deaths
-from tests.factories import a_round, rows, some_operators, take_part, take_to
+from tests.factories import a_played_round, rows, some_operators
 
 pytestmark = pytest.mark.usefixtures("house")
 
@@ -22,7 +22,9 @@ def kept() -> dict[str, list[tuple[Any, ...]]]:
     """All that a recount leaves behind."""
     return {
         "manifests": rows("SELECT operator_id, counted, counted_root, agreed FROM manifests ORDER BY 1"),
-        "chunks": rows("SELECT operator_id, first_ticket_id, encode(root, 'hex') FROM ticket_chunks ORDER BY 1, 2"),
+        "chunks": rows(
+            "SELECT operator_id, first_ticket_id, encode(root, 'hex'), md5(blocks) FROM ticket_chunks ORDER BY 1, 2"
+        ),
         "archives": rows("SELECT operator_id, sha256, bytes, tickets, key FROM ticket_archives ORDER BY 1"),
         "files": rows("SELECT key, bytes FROM archive_files ORDER BY 1"),
         "pieces": rows("SELECT key, place, md5(content) FROM archive_pieces ORDER BY 1, 2"),
@@ -31,9 +33,7 @@ def kept() -> dict[str, list[tuple[Any, ...]]]:
 
 def a_planned_recount() -> int:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.SEALING)
+    a_played_round(operators, State.SEALING)
     with transaction() as session:
         return session.scalars(select(Piece.id).where(Piece.kind == Kind.RECOUNT.value)).one()
 

@@ -17,6 +17,7 @@ from models.tickets import stream_tickets
 from protocol.lifecycle import State
 from tasks import chores
 from tests.factories import (
+    a_played_round,
     a_round,
     an_operator,
     manifest,
@@ -40,10 +41,7 @@ def a_month(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_closed_round(days_ago: float = 31, operators: list[str] | None = None) -> int:
-    operators = operators or some_operators(2)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, State.CLOSED)
+    round_id = a_played_round(operators or some_operators(2), State.CLOSED)
     age(round_id, days_ago)
     return round_id
 
@@ -124,9 +122,7 @@ def test_the_rows_of_a_failed_round_go_too(stage: str) -> None:
 @pytest.mark.parametrize("state", [State.OPEN, State.SEALING, State.ESCROWED, State.DRAWN, State.SETTLED])
 def test_the_database_keeps_the_rows_of_a_round_that_is_not_finished(state: State) -> None:
     operators = some_operators(1)
-    round_id = a_round(operators)
-    take_part(round_id, operators)
-    take_to(round_id, state)
+    round_id = a_played_round(operators, state)
     assert refused(f"SELECT drop_tickets({round_id})") == f"round {round_id} is {state.value}"
     assert refused("SELECT drop_tickets(99)") == "there is no round 99"
     assert has_rows(round_id)

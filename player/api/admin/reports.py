@@ -14,7 +14,7 @@ from player.api.fields import Amount
 from player.api.parsing import Blueprint
 from player.models.books import books
 from player.models.desk.reports import daily, round_report
-from player.models.session import transaction
+from player.models.session import snapshot, transaction
 
 blueprint = Blueprint("admin_reports", __name__, url_prefix="/api/admin/reports", description="Reports")
 
@@ -84,8 +84,7 @@ class Books(MethodView):
         Accounts with transfers, balances with the players' statements, sales with tickets, withdrawals with payments,
         claims with prizes. It reads everything there is, in one moment: for a report a day, not for a monitor.
         """
-        with transaction() as session:
-            session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        with snapshot() as session:
             return books(session)
 
 

@@ -1,6 +1,6 @@
 """``/api/admin/rounds``, ``/tickets`` and ``/submissions``: how far our work on a round has come.
 
-One rule: these are reads. A round goes on by itself; what keeps it from doing so is in ``lastError``.
+One rule: a round goes on by itself; what keeps it from doing so is in ``lastError``, and staff can have it tried now.
 """
 
 from typing import Any
@@ -8,13 +8,17 @@ from typing import Any
 from flask.views import MethodView
 from marshmallow import Schema, fields
 
-from player.api.admin.shapes import StaffCountSchema, listed, listing, of_player, of_round, yes_or_no
+from player.api.admin.shapes import StaffCountSchema, listed, listing, of_player, of_round, why, yes_or_no
+from player.api.credentials import current_staff
 from player.api.fields import Amount, Moment, Page, one_of
 from player.api.parsing import Blueprint
 from player.models.desk.rounds import RoundFile, find_rounds, find_submissions, find_tickets, round_file
+from player.models.looks import wake
 from player.models.rounds import Stage
 from player.models.session import transaction
+from player.models.staff import note
 from player.models.tickets import STATUSES
+from protocol.errors import NotFound
 
 blueprint = Blueprint("admin_rounds", __name__, url_prefix="/api/admin", description="Rounds, tickets and batches")
 
@@ -38,6 +42,12 @@ class StaffSubmissionsQuerySchema(Page):
 
     round_id = of_round()
     accepted = yes_or_no("Batches that the coordinator has taken, or those it has not")
+
+
+class StaffLookSchema(Schema):
+    """Why a round is to be looked at."""
+
+    reason = why()
 
 
 class StaffRoundSchema(Schema):
@@ -134,6 +144,25 @@ class OneRound(MethodView):
         With its tickets and prizes by status, what is still to be sent, and the draw.
         """
         with transaction() as session:
+            return _shown(round_file(session, round_id))
+
+
+@blueprint.route("/rounds/<int:round_id>/look")
+class Look(MethodView):
+    """Not waiting for the next look."""
+
+    @blueprint.arguments(StaffLookSchema)
+    @blueprint.response(200, StaffRoundFileSchema)
+    def post(self, body: dict[str, str], round_id: int) -> dict[str, Any]:
+        """Look at a round at once
+
+        After whatever was in its way is gone: it is tried again now instead of at ``nextAttemptAt``. A round that has
+        ended stays as it is.
+        """
+        with transaction() as session:
+            if not wake(session, round_id):
+                raise NotFound("no such round")
+            note(session, current_staff(), "round.look", f"round:{round_id}", body["reason"])
             return _shown(round_file(session, round_id))
 
 

@@ -24,8 +24,8 @@ from protocol.timestamps import format_timestamp
 
 PLAYERS = 25
 """Of each operator."""
-TICKETS = 1_000
-"""Of each operator; a multiple of 1,000 has every bonus4 number."""
+TICKETS = 500
+"""Of each operator. A thousand in a row have every bonus4 number."""
 _LIMIT, _UNTIL_EXCLUDED = 5, 10
 _SPARE = 7 * PRICE
 _AT_ONCE = 16
@@ -51,7 +51,7 @@ def open_and_sell(
     tickets = TICKETS * len(operators)
     # What a request costs here was just seen; a purchase costs about as much.
     each = registering / (PLAYERS * len(operators) * _REQUESTS_OF_A_REGISTRATION)
-    selling = min(240.0, max(20.0, 1.5 * tickets * each)) + _LEAD
+    selling = min(240.0, max(20.0, 1.3 * tickets * each)) + _LEAD
     moment = datetime.now(UTC) + timedelta(seconds=selling)
     deadlines = {"sealAt": format_timestamp(moment)}
     for name, seconds in _STAGES.items():
@@ -68,7 +68,7 @@ def open_and_sell(
     buyers = [
         (player, shelf)
         for place, operator in enumerate(operators)
-        for player, shelf in zip(operator.players, _shelves(random.Random(f"{seed} {place}")), strict=True)  # noqa: S311
+        for player, shelf in zip(operator.players, _shelves(seed, place), strict=True)
     ]
     _all(_shop, buyers)
     sold = sum(operator.tickets for operator in operators)
@@ -114,9 +114,10 @@ def _quotas() -> list[int]:
     return [_LIMIT, _UNTIL_EXCLUDED, *(share + (place < rest) for place in range(others))]
 
 
-def _shelves(pick: random.Random) -> list[list[Numbers]]:
-    """The tickets that each player will buy; together they have every bonus5 and bonus4 number there is."""
-    start = pick.randrange(10_000)
+def _shelves(seed: int, which: int) -> list[list[Numbers]]:
+    """The tickets that each of an operator's players will buy: the next numbers in a row after the operator before."""
+    pick = random.Random(f"{seed} {which}")  # noqa: S311 - play tickets, to be had again from the seed
+    start = seed + which * TICKETS
     tickets: list[Numbers] = [
         (
             pick.randint(1, 10_000_000), pick.randint(1, 1_000_000), pick.randint(1, 100_000),

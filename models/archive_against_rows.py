@@ -4,14 +4,14 @@ The one rule kept here: all columns of all rows are compared. Equal groups are c
 copying; the first group that differs ends it.
 """
 
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyarrow import csv, parquet
 from sqlalchemy.orm import Session
 
 from models.archive_format import SCHEMA
-from models.tickets import COLUMNS, partition
+from models.tickets import COLUMNS, copy_in_order
 
 _PARSING = csv.ParseOptions(delimiter=",", quote_char=False)
 _CONVERTING = csv.ConvertOptions(column_types=SCHEMA, true_values=["t"], false_values=["f"])
@@ -20,11 +20,7 @@ _CONVERTING = csv.ConvertOptions(column_types=SCHEMA, true_values=["t"], false_v
 def rows_as_archived(session: Session, round_id: int, operator_id: str, archive: BinaryIO) -> bool:
     """Read the rows in ticket order beside the archive; False when any of them, or their number, differs."""
     comparing = _Comparing(parquet.ParquetFile(archive))
-    cursor = cast(Any, session.connection().connection).cursor()
-    with cursor:
-        query = f"SELECT {', '.join(COLUMNS)} FROM {partition(round_id)} WHERE operator_id = %s ORDER BY ticket_id"
-        selected = cursor.mogrify(query, [operator_id]).decode()
-        cursor.copy_expert(f"COPY ({selected}) TO STDOUT (DELIMITER ',')", comparing)
+    copy_in_order(session, round_id, operator_id, COLUMNS, ",", comparing)
     return comparing.ended()
 
 

@@ -15,9 +15,12 @@ from models.archive_store import ArchiveStore
 from models.archive_writer import COPIED, ArchiveWriter
 from models.archives import TicketArchive
 from models.chunks import BLOCK_HEIGHT, Chunk, keep_chunks
-from models.tickets import partition
+from models.tickets import copy_in_order
 from protocol.merkle import CHUNK, ancestors, root
 from protocol.tickets import ticket_line
+
+# A boolean as a word, as it stands in a ticket's line.
+_WRITTEN = [name.replace("is_quick_pick", "is_quick_pick::text") for name in COPIED]
 
 
 def archive_tickets(session: Session, round_id: int, operator_id: str, store: ArchiveStore) -> tuple[int, str]:
@@ -29,7 +32,7 @@ def archive_tickets(session: Session, round_id: int, operator_id: str, store: Ar
     with TemporaryFile() as file:
         with ArchiveWriter(file) as writer:
             reading = Reading(round_id, operator_id, writer)
-            _copy(session, round_id, operator_id, reading)
+            copy_in_order(session, round_id, operator_id, _WRITTEN, "\t", reading)
             reading.finish()
         size = file.tell()
         file.seek(0)
@@ -49,15 +52,6 @@ def archive_tickets(session: Session, round_id: int, operator_id: str, store: Ar
         )
     )
     return reading.count, root(chunk.root for chunk in reading.chunks).hex()
-
-
-def _copy(session: Session, round_id: int, operator_id: str, reading: "Reading") -> None:
-    columns = ", ".join(COPIED).replace("is_quick_pick", "is_quick_pick::text")
-    cursor = cast(Any, session.connection().connection).cursor()
-    with cursor:
-        query = f"SELECT {columns} FROM {partition(round_id)} WHERE operator_id = %s ORDER BY ticket_id"
-        selected = cursor.mogrify(query, [operator_id]).decode()
-        cursor.copy_expert(f"COPY ({selected}) TO STDOUT", reading)
 
 
 class Reading:

@@ -63,7 +63,7 @@ test: $(READY) ## Run all tests but the long ones (PYTEST_ARGS)
 
 .PHONY: chaos
 chaos: $(READY) ## Run the fault suite (SEEDS=n for more)
-	CHAOS_SEEDS=$(SEEDS) $(BIN)/python -m pytest -m chaos tests/chaos
+	CHAOS_SEEDS=$(SEEDS) $(BIN)/python -m pytest -m chaos tests/chaos tests/player
 
 .PHONY: test-settlements
 test-settlements: $(READY) ## Settle a million random rounds beside a second implementation (SETTLEMENTS, SEED)

@@ -77,16 +77,15 @@ def create_app() -> Flask:
         OPENAPI_JSON_PATH="openapi.json",
         MAX_CONTENT_LENGTH=LARGEST_BODY,
     )
-    api = openapi.Api(app)
+    guards = {blueprint.name: guard for blueprint, guard in BLUEPRINTS if guard is not None}
+    api = openapi.Api(app, guards)
     for blueprint, _ in BLUEPRINTS:
         api.register_blueprint(blueprint)
     app.register_blueprint(docs.docs)
     errors.register(app)
     app.cli.add_command(commands.staff_key)
     # In this order: who asks, then counting, then refusing whom nobody knows.
-    guards = {blueprint.name: guard for blueprint, guard in BLUEPRINTS if guard is not None}
     credentials.register(app, guards)
     limits.register(app)
     app.before_request(credentials.refuse_unknown)
-    openapi.complete(app, api, guards)
     return app

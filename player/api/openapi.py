@@ -5,10 +5,12 @@ document cannot promise what the guard does not keep.
 """
 
 import inspect
+from threading import Lock
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Response
 from flask_smorest import Api as SmorestApi
+from flask_smorest import Blueprint
 from flask_smorest.spec.plugins import FlaskPlugin
 from marshmallow import Schema, fields
 
@@ -89,13 +91,39 @@ class ErrorSchema(Schema):
 
 
 class Api(SmorestApi):
-    """flask-smorest with our errors."""
+    """flask-smorest with our errors. ``guards`` is by blueprint's name.
+
+    Routes are taken at once and described when the document is first asked for, which takes longer than all the rest of
+    making an application.
+    """
 
     ERROR_SCHEMA = ErrorSchema
 
+    def __init__(self, app: Flask, guards: dict[str, Guard]) -> None:
+        super().__init__(app)
+        self._guards = guards
+        self._undescribed: list[Blueprint] = []
+        self._describing = Lock()
 
-def complete(app: Flask, api: Api, guards: dict[str, Guard]) -> None:
-    """Tell of every operation who may call it and how it may be refused. ``guards`` is by blueprint's name."""
+    def register_blueprint(self, blp: Blueprint, *, parameters: Any = None, **options: Any) -> None:
+        """Take a blueprint's routes."""
+        self._app.extensions["flask-smorest"]["blp_name_to_api"][blp.name] = self
+        self._app.register_blueprint(blp, **options)
+        self._undescribed.append(blp)
+
+    def _openapi_json(self) -> Response:
+        with self._describing:
+            if self._undescribed:
+                for blueprint in self._undescribed:
+                    blueprint.register_views_in_doc(self, self._app, self.spec, name=blueprint.name, parameters=None)
+                _complete_all(self._app, self, self._guards)
+                self._undescribed.clear()
+        answer: Response = super()._openapi_json()
+        return answer
+
+
+def _complete_all(app: Flask, api: Api, guards: dict[str, Guard]) -> None:
+    """Tell of every operation who may call it and how it may be refused."""
     for name, scheme in SCHEMES.items():
         api.spec.components.security_scheme(name, scheme)
     for rule in app.url_map.iter_rules():

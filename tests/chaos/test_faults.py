@@ -47,6 +47,7 @@ def running(tmp_path: Path) -> Iterator[Coordinator]:
         yield started
 
 
+@pytest.mark.chaos
 def test_a_worker_killed_in_mid_transition_and_a_flushed_redis_change_nothing(running: Coordinator) -> None:
     play(running, seed=1, struck=("SEALING", "ESCROWED"))
 

@@ -130,6 +130,7 @@ def some_batches(chance: random.Random, sellers: list[Seller]) -> list[tuple[flo
     return planned
 
 
+@pytest.mark.chaos
 def test_a_thousand_submissions_around_seal_at_are_sealed_whole_or_refused_whole(running: Coordinator) -> None:
     seed = int(os.environ.get("HYPOTHESIS_SEED", "1"))
     print(f"seed {seed} (HYPOTHESIS_SEED=… replays it)")

@@ -38,6 +38,7 @@ def pending(lottery: Lottery) -> int:
     return int(lottery.rows("SELECT count(*) FROM deliveries WHERE status = 'pending'")[0][0])
 
 
+@pytest.mark.chaos
 def test_a_pause_outlives_its_workers_and_loses_and_doubles_nothing(
     running: Coordinator, received: tuple[str, Counter[str]]
 ) -> None:

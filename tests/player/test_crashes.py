@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from player.models.session import engine
@@ -59,9 +61,14 @@ def everybody_has_what_is_theirs(side: Side, round_id: int) -> None:
     assert rows(kept) == [(TICKETS, TICKETS, TICKETS)]
 
 
-@pytest.mark.timeout(400)
-def test_a_worker_may_die_at_every_statement_of_every_look(side: Side) -> None:
-    deaths = statement = 1
+@pytest.mark.parametrize(
+    "every",
+    [pytest.param(4, id="some"), pytest.param(1, id="all", marks=[pytest.mark.chaos, pytest.mark.timeout(400)])],
+)
+def test_a_worker_may_die_at_every_statement_of_every_look(side: Side, every: int) -> None:
+    seed = os.environ["HYPOTHESIS_SEED"]
+    deaths, statement = 1, 1 + int(seed) % every
+    print(f"deaths at every statement of {every}, from {statement} on; HYPOTHESIS_SEED={seed} replays it")
     while deaths:
         round_id = side.open_round()
         learn()
@@ -82,7 +89,7 @@ def test_a_worker_may_die_at_every_statement_of_every_look(side: Side) -> None:
         deaths += dies_in_every_step(round_id, statement)
         assert look(round_id) == "done"
         everybody_has_what_is_theirs(side, round_id)
-        statement += 1
+        statement += every
     assert statement > 10
 
 

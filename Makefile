@@ -103,7 +103,7 @@ bench-match: $(READY)
 bench-proofs: $(READY)
 	@$(BIN)/python -m bench.proofs
 
-# Whole rounds of 100,000, a million and TICKETS tickets (default ten million: five to ten minutes, 6 GB of disk meanwhile).
+# Whole rounds of 100,000, a million and TICKETS tickets (default ten million: three to ten minutes, 6 GB of disk meanwhile).
 # Not part of `make bench`: it would be half of it, and wants a machine of its own.
 bench-round: $(READY) ## Play whole rounds of up to TICKETS tickets against the real thing (10,000,000; 6 GB of disk)
 	@$(BIN)/python -m bench.round

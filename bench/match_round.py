@@ -39,7 +39,8 @@ OPERATORS = 20
 _BATCH = 2_000
 """Tickets that one operator sends in a row."""
 _STOP_SECONDS = 5.0
-_LOOK_EVERY = 0.005
+_LOOK_EVERY = 0.02
+"""Seconds. Looking takes a few milliseconds of a core, and those who match need all there are."""
 _PATIENCE = 120.0
 
 

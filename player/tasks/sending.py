@@ -59,12 +59,11 @@ def send_all(look: Look) -> None:
         with transaction() as session:
             note_attempt(session, batch)
             tickets = tickets_of_batch(session, batch)
-        error: str | None = None
         try:
             look.coordinator.submit_tickets(look.row.id, tickets)
         except CoordinatorError as problem:
-            error = str(problem)
-            raise
-        finally:
             with transaction() as session:
-                note_outcome(session, batch, error)
+                note_outcome(session, batch, str(problem))
+            raise
+        with transaction() as session:
+            note_outcome(session, batch, None)

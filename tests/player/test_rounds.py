@@ -30,6 +30,24 @@ from tests.polling import until
 pytestmark = pytest.mark.usefixtures("generous")
 
 
+def test_only_the_coordinators_word_confirms_a_batch(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    round_id = side.open_round()
+    learn()
+    sell_some(round_id, 3)
+    with monkeypatch.context() as broken:
+        broken.setattr("player.coordinator.Coordinator.submit_tickets", a_failure_of_our_own)
+        with pytest.raises(MemoryError):
+            look(round_id)
+    assert rows("SELECT count(*), count(accepted_at) FROM submissions") == [(1, 0)]
+    assert look(round_id) == "selling"
+    assert rows("SELECT count(*), count(accepted_at) FROM submissions") == [(1, 1)]
+    assert side.rows("SELECT count(*) FROM tickets") == [(3,)]
+
+
+def a_failure_of_our_own(*anything: object) -> None:
+    raise MemoryError
+
+
 def test_a_round_is_sold_sealed_drawn_and_paid(side: Side) -> None:
     round_id = side.open_round()
     learn()

@@ -8,14 +8,13 @@ balance and she herself allow is judged one purchase after the other; the round 
 import secrets
 from uuid import uuid4
 
-from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from player.models.ledger import balance, player_account, sales_account
 from player.models.limits import assert_may_play, assert_within_limits
 from player.models.players import lock_player
-from player.models.rounds import Round, Stage
+from player.models.rounds import Round, on_sale
 from player.models.tickets import Ticket
 from player.models.transactions import move
 from protocol.errors import Conflict, Invalid, NotFound
@@ -77,12 +76,7 @@ def _round_on_sale(session: Session, round_id: int | None) -> Round:
         if named is None:
             raise NotFound("no such round")
         return named
-    first = session.scalars(
-        select(Round)
-        .where(Round.stage == Stage.SELLING, Round.sales_close_at > func.clock_timestamp())
-        .order_by(Round.sales_close_at, Round.id)
-        .limit(1)
-    ).first()
+    first = on_sale(session)
     if first is None:
         raise Conflict("there is no round on sale; try again when the next one opens", code="no_open_round")
     return first

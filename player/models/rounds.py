@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Index, LargeBinary, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import CheckConstraint, Index, LargeBinary, func, select, text
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Created, Due, Instant, Micro
 
@@ -64,3 +64,9 @@ class Round(Due, Base):
     attempts: Mapped[int] = mapped_column(server_default="0")
     created_at: Mapped[Created]
     ended_at: Mapped[datetime | None]
+
+
+def on_sale(session: Session) -> Round | None:
+    """The round that tickets are sold for now: of those on sale the first whose sales close; None: there is none."""
+    open_now = select(Round).where(Round.stage == Stage.SELLING, Round.sales_close_at > func.clock_timestamp())
+    return session.scalars(open_now.order_by(Round.sales_close_at, Round.id).limit(1)).first()

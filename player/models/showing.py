@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from player.models.chores import View
 from player.models.prizes import Prize
-from player.models.rounds import Round, Stage
+from player.models.rounds import Round, on_sale
 from protocol.errors import NotFound
 
 JACKPOT = "jackpot"
@@ -29,12 +29,11 @@ class Result:
 
 
 def round_on_sale(session: Session) -> Round:
-    """The round that tickets are sold for now: of those on sale the first whose sales close.
+    """The round that tickets are sold for now.
 
     :raises NotFound: none is on sale.
     """
-    open_now = select(Round).where(Round.stage == Stage.SELLING, Round.sales_close_at > func.clock_timestamp())
-    found = session.scalars(open_now.order_by(Round.sales_close_at, Round.id).limit(1)).first()
+    found = on_sale(session)
     if found is None:
         raise NotFound("no round is on sale at the moment", code="no_open_round")
     return found

@@ -5,9 +5,7 @@ The one rule kept here: no prize is written down that only one of the two knows 
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 
-from player.coordinator import Draw
 from player.models.looks import hold
 from player.models.rounds import Stage
 from player.models.session import transaction
@@ -36,9 +34,5 @@ def check(look: Look) -> datetime | None:
             )
         decide(session, row.id, found)
         keep_view(session, f"round:{row.id}", published(asdict(public)))
-        row.draw, row.stage = _as_published(draw), Stage.CHECKED
+        row.draw, row.stage = published(asdict(draw)), Stage.CHECKED
     return look.now
-
-
-def _as_published(draw: Draw) -> dict[str, Any]:
-    return published(asdict(draw))

@@ -26,17 +26,29 @@ DueTable = type[Round] | type[Webhook] | type[Chore] | type[Payment] | type[Mail
 
 @dataclass(frozen=True)
 class Source:
-    """A table of due rows, the actor that is called to them, and how long it may take for one, seconds."""
+    """A table of due rows, the actor that is called to them, and how long it may take for one, seconds.
+
+    ``for_the_seal``: the work may be what a round needs before it is sealed.
+    """
 
     table: DueTable
     actor: str
-    lease_seconds: float
+    longest_seconds: float
+    for_the_seal: bool = False
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a row is its worker's. Whoever follows a worker that died must still come in time for the manifest,
+        even after a second death. Two at once do no harm: what they send counts once.
+        """
+        in_time = max(1.0, settings().sales_lead_seconds / 4)
+        return min(self.longest_seconds, in_time) if self.for_the_seal else self.longest_seconds
 
 
 SOURCES = (
-    Source(Round, "advance_round", 60.0),
+    Source(Round, "advance_round", 60.0, for_the_seal=True),
     Source(Webhook, "handle_webhook", 30.0),
-    Source(Chore, "do_chore", 60.0),
+    Source(Chore, "do_chore", 60.0, for_the_seal=True),
     Source(Payment, "tell_provider", 60.0),
     Source(Mail, "send_mail", 60.0),
 )
@@ -62,10 +74,6 @@ def ring_due() -> int:
 def take(table: type[_Row], row_id: Any) -> _Row | None:
     """A due row, whose ``due_at`` is now the end of our lease; None when it is not due, or somebody else's."""
     (lease,) = (source.lease_seconds for source in SOURCES if source.table is table)
-    if table in (Round, Chore):
-        # Whoever follows a worker that died must still come in time for the manifest, even after a second death. Two
-        # at once do no harm: what they send counts once.
-        lease = min(lease, max(1.0, settings().sales_lead_seconds / 4))
     (key,) = table.__table__.primary_key
     with transaction() as session:
         mine = update(table).where(key == row_id, table.due_at <= func.clock_timestamp())

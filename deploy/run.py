@@ -7,34 +7,19 @@ of it; failed, it prints one message and leaves nothing running.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 from pathlib import Path
 
 from deploy.coordinator import coordinator
 from deploy.data_folder import hold
-from deploy.engines import leave_on_sigterm
-from deploy.failure import Failure
+from deploy.foreground import in_foreground, until_stopped
 from deploy.processes import port_of
 from deploy.sandbox import sandbox
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    leave_on_sigterm()
-    try:
-        _run()
-    except Failure as failure:
-        print(f"run: {failure}", file=sys.stderr, flush=True)
-        return 1
-    except OSError as error:
-        print(f"run: {error}", file=sys.stderr, flush=True)
-        return 1
-    except (KeyboardInterrupt, SystemExit):
-        pass
-    print("stopped", flush=True)
-    return 0
+    return in_foreground("run", _run)
 
 
 def _run() -> None:
@@ -49,12 +34,7 @@ def _run() -> None:
                 content = sandbox(running, file)
                 print(json.dumps(content, indent=2))
                 print(f"the same is in {file}")
-            print(f"ready: {running.base_url} (Ctrl-C stops it)", flush=True)
-            try:
-                running.supervisor.wait()
-            except (KeyboardInterrupt, SystemExit):
-                print("\nstopping: requests and work in hand are finished first", flush=True)
-                raise
+            until_stopped(running)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ failed, it prints one message and leaves nothing running.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 from pathlib import Path
@@ -16,25 +15,15 @@ from typing import Any
 import requests
 
 from deploy.data_folder import hold
-from deploy.engines import leave_on_sigterm
-from deploy.failure import Failure, StartFailure
+from deploy.failure import StartFailure
+from deploy.foreground import in_foreground, until_stopped
 from deploy.keys import write_private
 from deploy.player_node import player_node, staff_key
 from deploy.processes import Running, here, port_of
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    leave_on_sigterm()
-    try:
-        _run()
-    except (Failure, OSError) as failure:
-        print(f"run-player: {failure}", file=sys.stderr, flush=True)
-        return 1
-    except (KeyboardInterrupt, SystemExit):
-        pass
-    print("stopped", flush=True)
-    return 0
+    return in_foreground("run-player", _run)
 
 
 def _run() -> None:
@@ -52,12 +41,7 @@ def _run() -> None:
                 write_private(file, content)
                 print(json.dumps(content, indent=2))
                 print(f"the same is in {file}")
-            print(f"ready: {node.base_url} (Ctrl-C stops it)", flush=True)
-            try:
-                node.supervisor.wait()
-            except (KeyboardInterrupt, SystemExit):
-                print("\nstopping: requests and work in hand are finished first", flush=True)
-                raise
+            until_stopped(node)
 
 
 def _sandbox_key() -> str:

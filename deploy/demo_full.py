@@ -21,7 +21,7 @@ from pathlib import Path
 from deploy.coordinator import coordinator
 from deploy.data_folder import throw_away
 from deploy.demo_books import Operator, reconcile
-from deploy.demo_full_round import PLAYERS, draw_and_claim, open_and_sell, register
+from deploy.demo_full_round import PACE, PLAYERS, UNDER_FIRE, Pace, draw_and_claim, open_and_sell, register
 from deploy.demo_killer import Killer
 from deploy.demo_screen import Screen
 from deploy.engines import leave_on_sigterm
@@ -36,7 +36,7 @@ _FUNDS = 1_000_000_000 * 1_000_000
 
 # One process of each kind will do. Fifty players behind one address ask more than the published limits allow one.
 _SMALL = {"WEB_CONCURRENCY": "1", "WORKER_PROCESSES": "1"}
-_NODE = {"RATE_LIMITS": "off", "SALES_LEAD_SECONDS": "8", "HEARTBEAT_SECONDS": "5"}
+_NODE = {"RATE_LIMITS": "off", "HEARTBEAT_SECONDS": "5"}
 _NOBODY_LISTENS = "http://127.0.0.1:9/"
 _INHERITED = ("PATH", "HOME", "USER", "TMPDIR", "TZ", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONPATH")
 
@@ -69,6 +69,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _demonstrate(variant: str, screen: Screen) -> None:
+    pace = UNDER_FIRE if variant == "kill" else PACE
     seed = int(os.environ.get("SEED") or secrets.randbits(32))
     screen.step(f"{variant}: seed {seed} (SEED={seed} gives the same tickets and kills)")
     environ = {name: os.environ[name] for name in _INHERITED if name in os.environ} | _SMALL
@@ -77,14 +78,14 @@ def _demonstrate(variant: str, screen: Screen) -> None:
             lottery = running.enter_context(coordinator(folder, log_dir=folder.path / "logs", environ=environ))
             key = admin_key(lottery, "demo")
             operators = [
-                running.enter_context(_operator(name, lottery.base_url, key, variant, environ)) for name in _NAMES
+                running.enter_context(_operator(name, lottery.base_url, key, variant, pace, environ)) for name in _NAMES
             ]
             screen.step(f"coordinator at {lottery.base_url}, nodes at {', '.join(o.node.base_url for o in operators)}")
             seconds = register(operators, variant, seed)
             screen.step(f"{PLAYERS * len(operators)} players registered and paid in, in {seconds:.0f} s")
             killer = Killer(operators[0].node, seed) if variant == "kill" else None
             with killer or contextlib.nullcontext():
-                round_id = open_and_sell(operators, lottery.base_url, key, seed, seconds, screen)
+                round_id = open_and_sell(operators, lottery.base_url, key, seed, pace, seconds, screen)
                 draw_and_claim(operators, lottery.base_url, round_id, screen)
             if killer:
                 screen.step(f"processes of {operators[0].name} were killed {killer.killed} times")
@@ -97,10 +98,12 @@ def _demonstrate(variant: str, screen: Screen) -> None:
 
 
 @contextlib.contextmanager
-def _operator(name: str, url: str, key: str, variant: str, environ: Mapping[str, str]) -> Iterator[Operator]:
+def _operator(
+    name: str, url: str, key: str, variant: str, pace: Pace, environ: Mapping[str, str]
+) -> Iterator[Operator]:
     made = operator(url, key, f"Operator {name}")
     webhooks = {"WEBHOOK_URL": _NOBODY_LISTENS if variant == "no-webhooks" else "on"}
-    settings = {**environ, **_NODE, **webhooks}
+    settings = {**environ, **_NODE, **webhooks, "SALES_LEAD_SECONDS": f"{pace.lead:.0f}"}
     with (
         throw_away() as folder,
         player_node(folder, url, made["apiKey"], log_dir=folder.path / "logs", environ=settings) as node,

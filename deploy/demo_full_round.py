@@ -1,7 +1,8 @@
 """The round of the full demo: players come, buy, and claim what they won.
 
 One rule: no draw is steered. That the lower tiers have winners is made sure of by the tickets: together they have every
-bonus5 number many times, and every bonus4 number.
+bonus5 number many times, and every bonus4 number. They are dealt like cards, so that the first two of every player
+have every bonus5 number already, however slow the rest are sold.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 import requests
@@ -20,18 +23,39 @@ from deploy.demo_player import PRICE, Numbers, Player
 from deploy.demo_screen import Screen
 from deploy.failure import Failure
 from deploy.processes import here
+from protocol.prizes import TIERS
 from protocol.timestamps import format_timestamp
 
 PLAYERS = 25
 """Of each operator."""
 TICKETS = 500
 """Of each operator. A thousand in a row have every bonus4 number."""
+_BONUS4, _BONUS5 = (tier.range for tier in TIERS[-2:])
 _LIMIT, _UNTIL_EXCLUDED = 5, 10
 _SPARE = 7 * PRICE
-_AT_ONCE = 16
+_AT_ONCE = 2 * PLAYERS
+"""All of them: who had to wait for her turn might find the sales over."""
 _STAGES = {"sealingDeadline": 2.0, "escrowDeadline": 2.0, "scheduledDrawTime": 4.0, "settleAt": 2.0, "closeAt": 2.0}
 _REQUESTS_OF_A_REGISTRATION = 5
-_LEAD = 8.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a round sells, in seconds: `shortest`, or `margin` times what the sales should take, if that is more.
+
+    `lead` is how long before `sealAt` the nodes stop selling and send what they sold. A worker that is killed twice in
+    a row is away for some ten seconds of it.
+    """
+
+    lead: float
+    shortest: float
+    margin: float
+
+
+PACE = Pace(lead=10.0, shortest=30.0, margin=3.0)
+UNDER_FIRE = Pace(lead=25.0, shortest=45.0, margin=4.0)
+"""When a node's processes are killed all the time."""
+_LONGEST = 240.0
 
 
 def register(operators: Sequence[Operator], variant: str, seed: int) -> float:
@@ -45,13 +69,13 @@ def register(operators: Sequence[Operator], variant: str, seed: int) -> float:
 
 
 def open_and_sell(
-    operators: Sequence[Operator], url: str, admin_key: str, seed: int, registering: float, screen: Screen
+    operators: Sequence[Operator], url: str, admin_key: str, seed: int, pace: Pace, registering: float, screen: Screen
 ) -> int:
     """Open a round that sells for as long as this machine needs, and have every player buy; the round's id."""
     tickets = TICKETS * len(operators)
     # What a request costs here was just seen; a purchase costs about as much.
     each = registering / (PLAYERS * len(operators) * _REQUESTS_OF_A_REGISTRATION)
-    selling = min(240.0, max(20.0, 1.3 * tickets * each)) + _LEAD
+    selling = min(_LONGEST, max(pace.shortest, pace.margin * tickets * each)) + pace.lead
     moment = datetime.now(UTC) + timedelta(seconds=selling)
     deadlines = {"sealAt": format_timestamp(moment)}
     for name, seconds in _STAGES.items():
@@ -65,17 +89,18 @@ def open_and_sell(
     round_id = int(answer.json()["id"])
     screen.step(f"round {round_id} is OPEN, and sells for {selling:.0f} s")
     began = time.monotonic()
-    buyers = [
-        (player, shelf)
-        for place, operator in enumerate(operators)
-        for player, shelf in zip(operator.players, _shelves(seed, place), strict=True)
-    ]
-    _all(_shop, buyers)
+    for operator in operators:
+        first = operator.players[0]
+        first.wait_for(first.sees_a_round, f"{operator.name} does not sell the round")
+    players = list(chain.from_iterable(operator.players for operator in operators))
+    _all(_shop, list(zip(players, _deal(seed, len(operators)), strict=True)))
     sold = sum(operator.tickets for operator in operators)
     seconds = time.monotonic() - began
     screen.step(f"{sold:,} tickets bought in {seconds:.0f} s ({sold / seconds:.0f} a second)")
     if sold < tickets:
         screen.step(f"sales were over before all {tickets:,} were sold: this machine is slower than it seemed")
+    if len({numbers[-1] for player in players for numbers in player.tickets.values()}) < _BONUS5:
+        raise Failure("too few tickets were sold for tier 5 to have winners for sure: this machine is too slow")
     return round_id
 
 
@@ -114,22 +139,22 @@ def _quotas() -> list[int]:
     return [_LIMIT, _UNTIL_EXCLUDED, *(share + (place < rest) for place in range(others))]
 
 
-def _shelves(seed: int, which: int) -> list[list[Numbers]]:
-    """The tickets that each of an operator's players will buy: the next numbers in a row after the operator before."""
-    pick = random.Random(f"{seed} {which}")  # noqa: S311 - play tickets, to be had again from the seed
-    start = seed + which * TICKETS
-    tickets: list[Numbers] = [
-        (
-            pick.randint(1, 10_000_000), pick.randint(1, 1_000_000), pick.randint(1, 100_000),
-            (start + place) % 10_000 + 1, (start + place) % 1_000 + 1, (start + place) % 100 + 1,
-        )
-        for place in range(TICKETS)
-    ]  # fmt: skip
-    shelves = []
-    for quota in _quotas():
-        shelves.append(tickets[:quota])
-        tickets = tickets[quota:]
-    return shelves
+def _deal(seed: int, operators: int) -> list[list[Numbers]]:
+    """The tickets that each player will buy, one player after the other; all are to be had again from the seed."""
+    pick = random.Random(seed)  # noqa: S311 - play tickets
+    quotas = _quotas() * operators
+    hands: list[list[Numbers]] = [[] for _ in quotas]
+    place = seed
+    while wanting := [hand for hand, quota in zip(hands, quotas, strict=True) if len(hand) < quota]:
+        for hand in wanting:
+            hand.append(
+                (
+                    pick.randint(1, 10_000_000), pick.randint(1, 1_000_000), pick.randint(1, 100_000),
+                    place % TIERS[2].range + 1, place % _BONUS4 + 1, place % _BONUS5 + 1,
+                )
+            )  # fmt: skip
+            place += 1
+    return hands
 
 
 def _come(player: Player, quota: int) -> None:
@@ -140,17 +165,16 @@ def _come(player: Player, quota: int) -> None:
         player.limit_to(_LIMIT)
 
 
-def _shop(player: Player, shelf: list[Numbers]) -> None:
-    player.wait_for(lambda: player.buy(shelf[0]), "no round is open")
-    if not all(player.buy(numbers) for numbers in shelf[1:]):
+def _shop(player: Player, hand: list[Numbers]) -> None:
+    if not all(player.buy(numbers) for numbers in hand):
         return
     if player.name.endswith("-0"):
-        player.is_refused(shelf[0], "limit_reached")
+        player.is_refused(hand[0], "limit_reached")
     if player.name.endswith("-1"):
         player.exclude_herself()
-        player.is_refused(shelf[0], "self_excluded")
+        player.is_refused(hand[0], "self_excluded")
     if player.name.endswith("-2"):
-        player.is_refused(shelf[0], "insufficient_funds")
+        player.is_refused(hand[0], "insufficient_funds")
 
 
 def _collect(player: Player, drawn: Sequence[int], pays: dict[int, int]) -> None:

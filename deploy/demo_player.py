@@ -75,6 +75,11 @@ class Player:
         status, answer = self._ask("POST", "/api/player/self-exclusion", {"durationDays": 7})
         self._expect(status == 200, "self-exclusion", answer)
 
+    def sees_a_round(self) -> bool:
+        """Whether the node shows her a round on sale."""
+        status, _ = self._ask("GET", "/api/rounds/current")
+        return status == 200
+
     def buy(self, numbers: Numbers) -> bool:
         """Buy one ticket; False when sales are over."""
         code = self._purchase(numbers)

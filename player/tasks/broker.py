@@ -47,6 +47,11 @@ broker = make_broker(settings().redis_url)
 dramatiq.set_broker(broker)
 
 
+def unheard() -> int:
+    """How many calls wait for a worker."""
+    return int(broker.client.llen(f"{broker.namespace}:{QUEUE}"))
+
+
 def ring(actor: str, row_id: str) -> bool:
     """Call a worker to a row; False when Redis does not take the call."""
     message: dramatiq.Message[Any] = dramatiq.Message(

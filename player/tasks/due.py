@@ -18,7 +18,7 @@ from player.models.rounds import Round
 from player.models.session import transaction
 from player.models.webhooks import Webhook
 from player.settings import settings
-from player.tasks.broker import ring
+from player.tasks.broker import ring, unheard
 
 _Row = TypeVar("_Row", Round, Webhook, Chore, Payment, Mail)
 DueTable = type[Round] | type[Webhook] | type[Chore] | type[Payment] | type[Mail]
@@ -54,13 +54,20 @@ SOURCES = (
 )
 BATCH = 200
 """Rows of one table called for in one tick at the most."""
+MOST_UNHEARD = 1_000
+"""Calls that may wait. While no worker hears them more would help nobody: they would fill Redis, and the first worker
+that comes back would go through hours of them before it heard of what is due then."""
 
 
 def ring_due() -> int:
     """Call a worker to every due row; returns how many calls were made.
 
     A row is called for at each tick until somebody takes it; a second call finds it taken and does nothing.
+
+    :raises redis.exceptions.RedisError: nobody can be called.
     """
+    if unheard() >= MOST_UNHEARD:
+        return 0
     rung = 0
     for source in SOURCES:
         (key,) = source.table.__table__.primary_key

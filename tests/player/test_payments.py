@@ -97,6 +97,7 @@ def test_a_deposit_is_paid_on_the_sandboxs_page_and_credited_once(client: FlaskC
     assert balance_of(client, ana) == ("25000000", "0")
     one = client.get(f"{DEPOSITS}/{payment['id']}", headers=ana.headers).json
     assert set(one) == set(payment)
+    assert deposit(client, ana, **{"Idempotency-Key": "d"}).json["payment"]["redirectUrl"] is None
     assert (one["status"], one["redirectUrl"], one["createdAt"]) == ("completed", None, payment["createdAt"])
     assert client.get(f"{DEPOSITS}?status=completed", headers=ana.headers).json["count"] == 1
     (line,) = client.get("/api/player/transactions?type=deposit", headers=ana.headers).json["transactions"]
@@ -157,6 +158,15 @@ def test_money_that_came_in_is_the_players_though_she_excluded_herself_since(cli
         session.execute(update(Player).values(self_excluded_until=datetime.now(UTC) + timedelta(days=7)))
     assert tell(client, payment).status_code == 200
     assert balance_of(client, ana) == ("25000000", "0")
+
+
+def test_whoever_excludes_herself_is_not_shown_the_way_to_a_deposit_begun_before(client: FlaskClient) -> None:
+    ana, again = a_player(), {"Idempotency-Key": "d"}
+    payment = deposit(client, ana, **again).json["payment"]
+    assert payment["redirectUrl"] is not None
+    assert client.post("/api/player/self-exclusion", json={"durationDays": 7}, headers=ana.headers).status_code == 200
+    assert client.get(f"{DEPOSITS}/{payment['id']}", headers=ana.headers).json["redirectUrl"] is None
+    assert deposit(client, ana, **again).json["payment"] == {**payment, "redirectUrl": None}
 
 
 def test_a_withdrawal_leaves_the_balance_at_once_and_is_paid_by_a_worker(client: FlaskClient) -> None:

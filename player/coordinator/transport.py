@@ -167,7 +167,7 @@ def _checked(base_url: str) -> str:
 def _json(raw: bytes) -> Any:
     try:
         return json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

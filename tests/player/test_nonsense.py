@@ -14,7 +14,19 @@ from player.models.session import database_now, transaction
 from player.tasks.looking import Disagreement, Look
 from player.tasks.paying import settle
 from tests.player.coordinating import the_round
-from tests.player.factories import TICKET_PRICE, a_player, a_prize, an_open_round
+from tests.player.factories import TICKET_PRICE, a_player, a_prize, a_sold_ticket, an_open_round
+
+
+def test_what_is_said_of_another_round_gives_nobody_her_money_back(node: str) -> None:
+    an_open_round()
+    ana = a_player(balance=TICKET_PRICE)
+    a_sold_ticket(ana)
+    failed = SimpleNamespace(id=8, state="FAILED", excluded_reason=None, failure_reason="no_manifests")
+    with transaction() as session:
+        look = Look(the_round(7), database_now(session), SimpleNamespace(round=lambda _: failed))  # type: ignore[arg-type]
+    with pytest.raises(Disagreement):
+        look.lost()
+    assert the_round(7).stage == "selling"
 
 
 class Settled:

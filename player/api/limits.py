@@ -5,6 +5,7 @@ address it came from. Counts are in Redis, for all web processes; while it is do
 """
 
 import logging
+import re
 import time
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from math import ceil
@@ -106,9 +107,13 @@ def _client() -> str:
 
 
 def _network(address: str | None) -> str:
-    """An IPv4 address as itself, an IPv6 address as its /64, which is one customer's."""
+    """An IPv4 address as itself, an IPv6 address as its /64, which is one customer's. Some proxies name the client's
+    port too, which is not part of who it is.
+    """
+    given = address or ""
+    with_port = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+))(?::[0-9]+)?", given)
     try:
-        parsed = ip_address(address or "")
+        parsed = ip_address(with_port[1] or with_port[2] if with_port else given)
     except ValueError:
         return "unknown"
     if isinstance(parsed, IPv4Address):

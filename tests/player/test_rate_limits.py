@@ -128,6 +128,11 @@ def test_an_address_is_believed_from_our_own_proxies_only(limited: Make) -> None
     client = limited(TRUSTED_HOPS="1")
     for name in range(10):
         assert _ask(client, row, "192.0.2.9", {"X-Forwarded-For": f"203.0.113.{name}"}).status_code == 415
+    for form in ("203.0.114.{}:5060", "[2001:db8:0:{}::1]:5060", "[2001:db8:1:{}::1]"):
+        for name in range(6):
+            assert _ask(client, row, "192.0.2.9", {"X-Forwarded-For": form.format(name)}).status_code == 415
+    ports = iter(range(1, 100))
+    assert _answered(lambda: _ask(client, row, "192.0.2.9", {"X-Forwarded-For": f"203.0.115.1:{next(ports)}"})) == 5
 
 
 def test_without_redis_everything_is_served_and_each_process_counts(limited: Make) -> None:

@@ -13,10 +13,13 @@ from sqlalchemy import ColumnElement, ForeignKey, LargeBinary, func, select, upd
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Created, Instant
+from player.models.players import Player
 from player.models.secrets import digest, fresh
 from protocol.errors import NotFound
 
 REFRESH_LIFETIME = timedelta(days=7)
+REMEMBERED = timedelta(days=90)
+"""How long a player is known to use an address that she logged in from."""
 
 
 class PlayerSession(Base):
@@ -130,6 +133,20 @@ def sessions_of(session: Session, player_id: int) -> Sequence[PlayerSession]:
         PlayerSession.last_used_at > func.clock_timestamp() - REFRESH_LIFETIME,
     )
     return session.scalars(wanted.order_by(PlayerSession.last_used_at.desc(), PlayerSession.id)).all()
+
+
+def addresses_of(session: Session, email: str) -> Sequence[str]:
+    """From where the player with this e-mail address has logged in lately; nothing if there is no such player."""
+    wanted = (
+        select(PlayerSession.address)
+        .join(Player, Player.id == PlayerSession.player_id)
+        .where(
+            func.lower(Player.email) == func.lower(email),
+            PlayerSession.created_at > func.clock_timestamp() - REMEMBERED,
+            PlayerSession.address.is_not(None),
+        )
+    )
+    return [address for address in session.scalars(wanted.distinct()) if address is not None]
 
 
 def _issue(session: Session, session_id: UUID) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
 import socket
 from datetime import UTC, datetime
@@ -171,6 +172,17 @@ def test_an_answer_that_is_nonsense_to_the_bone_is_called_that(stubborn: Stubbor
         with pytest.raises(Unreadable) as raised:
             stubborn.client().rounds()
         assert access_token not in str(raised.value)
+
+
+def test_an_answer_that_inflates_without_end_is_not_read_to_it(
+    stubborn: Stubborn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("player.coordinator.transport.MOST_BYTES", 1_000_000)
+    bomb = gzip.compress(b" " * 10_000_000 + b'{"rounds": []}')
+    stubborn.answers = [(200, bomb, {"Content-Encoding": "gzip"})]
+    with pytest.raises(Unreadable, match="longer than 1000000 bytes"):
+        stubborn.client().rounds()
+    assert stubborn.client().rounds() == ()
 
 
 def test_an_error_arrives_whole_in_another_process(stubborn: Stubborn) -> None:

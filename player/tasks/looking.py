@@ -64,6 +64,7 @@ class Look:
         reason = own.excluded_reason or own.failure_reason or "failed"
         with transaction() as session:
             row = hold(session, self.row.id, self.stage)
-            refund_round(session, row.id)
+            # First, so that who is buying at this moment is waited for, and paid back as well.
             end(session, row, Stage.FAILED, database_now(session), reason)
+            refund_round(session, row.id)
         return True

@@ -74,7 +74,7 @@ class ArchiveReader:
     @cached_property
     def _footer(self) -> _Footer:
         with _damage_named(self.archive):
-            return _footer(self.archive.sha256, self._file)
+            return _footer(self.archive.key, self._file)
 
     @cached_property
     def _parquet(self) -> Any:
@@ -198,12 +198,13 @@ def archive_named(session: Session, round_id: int, operator_id: str) -> TicketAr
     return archive
 
 
-# An archive is what its hash says, so where things are in it can be remembered without asking again.
+# What a key holds never changes, so where things are in it can be remembered without asking again. By key and not by
+# hash: a damaged archive is put back under another key, and what was read of the damaged file does not outlive that.
 _footers: dict[str, _Footer] = {}
 
 
-def _footer(sha256: str, file: RangeFile) -> _Footer:
-    found = _footers.get(sha256)
+def _footer(key: str, file: RangeFile) -> _Footer:
+    found = _footers.get(key)
     if found is None:
         metadata = parquet.read_metadata(pa.PythonFile(file, mode="r"))
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -211,7 +212,7 @@ def _footer(sha256: str, file: RangeFile) -> _Footer:
         found = _Footer(metadata, tuple(starts), tuple(group.column(0).statistics.min for group in groups))
         while len(_footers) >= FOOTERS_KEPT:
             _footers.pop(next(iter(_footers)), None)
-        _footers[sha256] = found
+        _footers[key] = found
     return found
 
 

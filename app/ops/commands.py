@@ -2,6 +2,7 @@
 
 from app.ops.admin_keys import admin_key
 from app.ops.applications import applications
+from app.ops.archives import archives
 from app.ops.audit import audit
 from app.ops.deliveries import deliveries
 from app.ops.endpoints import endpoints
@@ -35,7 +36,7 @@ ops = OpsGroup(
 for command in (requeue_matching, jobs, watch, cancel):
     deliveries.add_command(command)
 for group in (
-    *(queues, deliveries, endpoints, rounds, operators, applications, ledger, audit),
+    *(queues, deliveries, endpoints, rounds, archives, operators, applications, ledger, audit),
     *(admin_key, reencrypt_secrets),
 ):
     ops.add_command(group)

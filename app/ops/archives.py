@@ -3,7 +3,6 @@
 The one rule kept here: whoever asks whether archives are whole hears it from their bytes, and by the exit code.
 """
 
-import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -177,8 +176,8 @@ def restore(
 def export(round_id: int, folder: Path, operator_id: str | None, as_json: bool) -> None:
     """Copy a round's archives into a folder, each as a file of its own, from which "restore" takes them.
 
-    They are called as they are in an S3 store: rROUND/OPERATOR/SHA256.parquet. A file appears whole or not at all; one
-    that is there already is left as it is. Any program that reads Parquet can read them.
+    Nothing is written but what was read whole. Files are called as in an S3 store, rROUND/OPERATOR/SHA256.parquet, and
+    appear whole or not at all; one that is there already is left as it is. Any program that reads Parquet reads them.
     """
     with transaction() as session:
         wanted = [of for of in desk.wanted(session, (round_id,)) if operator_id in (None, of[1])]
@@ -197,7 +196,7 @@ def export(round_id: int, folder: Path, operator_id: str | None, as_json: bool) 
         show_json({"files": files, "count": len(files)})
     else:
         for one in files:
-            click.echo(f"{one['file']}{'' if one['written'] else '  (was there)'}")
+            click.echo(f"{'written' if one['written'] else 'was there'}  {Path(one['file']).relative_to(folder)}")
     if damaged:
         raise Refused("not all of them: " + "; ".join(damaged))
 
@@ -258,9 +257,5 @@ def _files_named() -> Iterator[None]:
     """Say which file or folder cannot be used."""
     try:
         yield
-    except (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        raise Refused(f"{error.filename}: {error.strerror}") from None
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENAMETOOLONG):
-            raise
-        raise Refused(f"{error.filename or 'a file'}: {error.strerror}") from None
+        raise Refused(f"{error.filename or 'a temporary file'}: {error.strerror}") from None

@@ -3,7 +3,7 @@
 The one rule kept here: whoever asks whether archives are whole hears it from their bytes, and by the exit code.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from app.ops.asking import (
     yes_option,
 )
 from app.ops.group import Refused
-from app.ops.screen import Column, progress, show_json, table
+from app.ops.screen import NOTHING, Column, progress, show_json, table
 from models.archive_copies import UnusableArchive
 from models.session import transaction
 from protocol.errors import Unavailable
@@ -34,10 +34,10 @@ archives = AppGroup("archives", help="See whether sealed tickets are whole; put 
 
 ROUND = click.IntRange(1, 2**63 - 1)
 STANDING = (
-    Column("round", right=True),
+    Column("round\nrows", right=True),
     Column("operator\nsha256"),
     Column("tickets\nbytes", right=True),
-    Column("kept in\nrows\nlast check"),
+    Column("kept in\nlast check"),
 )
 FOUND = (
     Column("round", right=True),
@@ -47,7 +47,8 @@ FOUND = (
     Column("kept in"),
     Column("it is"),
 )
-PUT_BACK = (Column("operator"), Column("it was"), Column("from"), Column("it is now"))
+PUT_BACK = (Column("operator\nit was, is from"), Column("its file\nwhat is left of the other"))
+COPIED = (Column("operator"), Column("file\nin"))
 
 round_argument = click.argument("round_id", metavar="ROUND", type=ROUND)
 operator_option = click.option("--operator", "operator_id", type=Checked(identifier(), "ID"), help="Only this one's.")
@@ -63,7 +64,7 @@ def list_archives(round_id: int | None, limit: int, offset: int, as_json: bool) 
     """Archives of sealed tickets, those of the newest round first, as they are on record. Reads none of them.
 
     \b
-    rows        there, or dropped: then the archive is all there is
+    rows        there, or gone: then the archive is the only copy
     last check  what it was when it was last read to its end, if ever
     """
     with transaction() as session:
@@ -150,12 +151,11 @@ def restore(
     """
     if not dry_run:
         must_be_askable(yes)
-    if not (dry_run or yes):
-        with _files_named(), transaction() as session:
-            found = desk.faulty(session, round_id, operator_id, backup)
-        if found:
-            named = ", ".join(f"{one['operatorId']} ({_it_is(one)})" for one in found)
-            confirm(f"Put back in round {round_id}: {named}?", yes)
+    with _files_named(), transaction() as session:  # of its own: what is found is on record, whatever comes of the rest
+        found = desk.faulty(session, round_id, operator_id, backup)
+    if found and not dry_run:
+        named = ", ".join(f"{one['operatorId']} ({_it_is(one)})" for one in found)
+        confirm(f"Put back in round {round_id}: {named}?", yes)
     with _files_named(), transaction() as session:
         answer = desk.restored(session, actor, round_id, reason, operator_id, backup, dry_run=dry_run)
     if as_json:
@@ -195,8 +195,7 @@ def export(round_id: int, folder: Path, operator_id: str | None, as_json: bool) 
     if as_json:
         show_json({"files": files, "count": len(files)})
     else:
-        for one in files:
-            click.echo(f"{'written' if one['written'] else 'was there'}  {Path(one['file']).relative_to(folder)}")
+        table(COPIED, (_copied(one) for one in files), "")
     if damaged:
         raise Refused("not all of them: " + "; ".join(damaged))
 
@@ -207,19 +206,15 @@ def _print_found(found: list[dict[str, Any]], as_json: bool) -> None:
         return
     table(FOUND, (_found(one) for one in found), "There are no archives.")
     if found and not _faults(found):
-        click.echo(f"{len(found):,} {_archives(found)} read, whole to the last byte.")
+        click.echo(f"Read to the last byte and whole: {len(found):,}.")
 
 
 def _end_by(found: list[dict[str, Any]]) -> None:
     faults = _faults(found)
     if faults:
         rounds = dict.fromkeys(one["roundId"] for one in faults)
-        ways = "".join(f"\n  flask ops archives restore {round_id} …" for round_id in rounds)
-        raise Refused(f"{len(faults):,} of {len(found):,} {_archives(found)} not as they were sealed; see:{ways}")
-
-
-def _archives(found: Iterable[Any]) -> str:
-    return "archive" if len(list(found)) == 1 else "archives"
+        ways = "".join(f'\n  flask ops archives restore {round_id} --reason "…"' for round_id in rounds)
+        raise Refused(f"{len(faults):,} of {len(found):,} not as sealed. Find out why; then put back:{ways}")
 
 
 def _faults(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -227,12 +222,12 @@ def _faults(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _standing(one: dict[str, Any]) -> list[object]:
-    last = {None: "–", True: "intact", False: "damaged"}[one["intact"]]
+    last = {None: NOTHING, True: "intact", False: "damaged"}[one["intact"]]
     return [
-        one["roundId"],
+        f"{one['roundId']}\n{'gone' if one['rowsDroppedAt'] else 'there'}",
         f"{one['operatorId']}\n{one['sha256']}",
         f"{one['tickets']:,}\n{one['bytes']:,}",
-        f"{one['store']}\n{'dropped' if one['rowsDroppedAt'] else 'there'}\n{last}",
+        f"{one['store']}\n{last}",
     ]
 
 
@@ -246,10 +241,14 @@ def _it_is(one: dict[str, Any]) -> str:
 
 
 def _put_back(one: dict[str, Any], dry_run: bool) -> list[object]:
-    now = "as before" if dry_run else one["key"]
-    if one["damagedKey"]:
-        now += f"\n(the damaged file stays: {one['damagedKey']})"
-    return [one["operatorId"], _it_is(one), one["from"], now]
+    now = NOTHING if dry_run else Path(one["key"]).name
+    left = f"\n{Path(one['damagedKey']).name}" if one["damagedKey"] else ""
+    return [f"{one['operatorId']}\n{_it_is(one)}, {one['from']}", f"{now}{left}"]
+
+
+def _copied(one: dict[str, Any]) -> list[object]:
+    path = Path(one["file"])
+    return [f"{one['operatorId']}\n{'written' if one['written'] else 'was there'}", f"{path.name}\n{path.parent}"]
 
 
 @contextmanager

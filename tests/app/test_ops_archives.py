@@ -87,7 +87,7 @@ def test_archives_are_listed_with_what_is_on_record(shell: Shell, sealed: list[A
 
 
 def test_archives_that_are_whole_are_said_to_be(shell: Shell, sealed: list[Any]) -> None:
-    assert "2 archives read, whole to the last byte" in shell.run("archives", "check", "--roots").stdout
+    assert "whole: 2." in shell.run("archives", "check", "--roots").stdout
     assert rows("SELECT operator_id, intact FROM archive_checks ORDER BY 1") == [("op_a", True), ("op_b", True)]
     assert "is whole. Nothing was changed" in shell.run(*RESTORE).stdout
     assert rows("SELECT * FROM audit_log") == []
@@ -104,7 +104,7 @@ def test_what_happened_to_an_archive_is_found_and_put_back_from_the_rows(
     tampered(happened)
     assert found(shell, 1) == {"op_a": None, "op_b": fault}
     checked = shell.run("archives", "check", "1", ends=1)
-    assert "1 of 2 archives not as they were sealed" in checked.stderr
+    assert "1 of 2 not as sealed" in checked.stderr
     assert fault.removeprefix("archive_") in checked.stdout
     assert "coordinator_archives_damaged 1.0" in anybody.get("/metrics").text
     before = everything()
@@ -137,10 +137,11 @@ def test_without_the_rows_an_archive_is_put_back_from_its_backup_alone(
     shell.run("archives", "export", "1", str(tmp_path))
     drop_rows(monkeypatch)
     sealed = on_record()
-    assert "dropped" in shell.run("archives", "list").stdout
+    assert "gone" in shell.run("archives", "list").stdout
     for happened, place in ((FLIPPED, tmp_path), (LOST, tmp_path / f"r1/op_b/{sealed[1][2]}.parquet")):
         tampered(happened)
         assert "were dropped: a backup is needed" in shell.refused(*RESTORE)
+        assert rows("SELECT operator_id FROM archive_checks WHERE NOT intact") == [("op_b",)]  # refused, and on record
         assert shell.json(*RESTORE, "--from", str(place))["restored"][0]["from"] == "backup"
         assert found(shell, 0) == {"op_a": None, "op_b": None}
         assert on_record() == sealed

@@ -27,6 +27,7 @@ ops = OpsGroup(
       flask ops endpoints list --state open        which receivers are down?
       flask ops deliveries list --status failed    who is not being reached, and why?
       flask ops rounds list                        where does each round stand?
+      flask ops archives check                     is all that was sealed still whole?
 
     \b
     Exit codes: 0 done, 1 refused (not found, wrong state, not confirmed),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ def everything() -> list[Any]:
         rows("SELECT key, place, md5(content) FROM archive_pieces ORDER BY 1, 2"),
         rows("SELECT * FROM audit_log"),
     ]
+
+
+def restore(actor: str) -> dict[str, Any]:
+    """What the command does, in one transaction."""
+    with transaction() as session:
+        return restored(session, actor, 1, "a disk")
 
 
 def found(shell: Shell, ends: int) -> dict[str, str | None]:
@@ -128,6 +135,10 @@ def test_a_damaged_file_stays_beside_the_one_that_is_put_back_however_often(shel
         assert shell.json(*RESTORE)["restored"][0]["key"] == f"{first}.{place}.parquet"
     kept = rows("SELECT key FROM archive_files WHERE key LIKE '%op\\_b%' ORDER BY 1")
     assert kept == [(f"{first}.2.parquet",), (f"{first}.3.parquet",), (f"{first}.parquet",)]
+    tampered(FLIPPED)
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(restore, ("nina", "otto")))
+    assert sorted(len(each["restored"]) for each in done) == [0, 1]
 
 
 def test_without_the_rows_an_archive_is_put_back_from_its_backup_alone(
@@ -191,12 +202,7 @@ def test_rows_that_a_newer_library_writes_otherwise_never_change_the_hash(
 def test_killed_at_any_statement_nothing_was_put_back(sealed: list[Any], happened: str) -> None:
     tampered(happened)
     before = everything()
-
-    def restore() -> None:
-        with transaction() as session:
-            restored(session, "nina", 1, "a disk")
-
-    assert deaths(restore, lambda: everything() == before) > 8
+    assert deaths(lambda: restore("nina"), lambda: everything() == before) > 8
     assert everything() != before
 
 

@@ -90,7 +90,9 @@ def verify(source: Source, out: IO[str], screen: IO[str]) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Reads the command line, verifies, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m protocol.verify", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("source", metavar="URL|BUNDLE", help="the coordinator's address, or a bundle's file")
+    parser.add_argument(
+        "source", metavar="URL|BUNDLE", help="the coordinator's address, from https:// on, or a bundle's file"
+    )
     parser.add_argument("--round", type=int, metavar="N", help="which round (with a URL)")
     parser.add_argument("--tickets", type=Path, metavar="DIR", help="folder of <operatorId>.ndjson[.gz] (with a file)")
     parser.add_argument(
@@ -114,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
         source = Coordinator(given.source, given.round)
     else:
         if given.round is not None:
-            parser.error("--round goes with a URL; a bundle names its round itself")
+            parser.error("--round goes with a URL, from https:// or http:// on; a bundle names its round itself")
         source = Files(Path(given.source), given.tickets, given.previous)
     try:
         return verify(source, sys.stdout, sys.stderr)

@@ -135,7 +135,9 @@ class Files:
             raise Unavailable("this round is drawn: name the folder of its sealed tickets with --tickets DIR")
         plain = self._tickets / f"{operator_id}.ndjson"
         packed = self._tickets / f"{operator_id}.ndjson.gz"
-        with _opened(packed if packed.exists() and not plain.exists() else plain) as file:
+        if not plain.exists() and not packed.exists():
+            raise Unavailable(f"the sealed tickets of {operator_id} are neither in {plain} nor in {packed.name}")
+        with _opened(plain if plain.exists() else packed) as file:
             yield from _lines(file)
 
     def previous(self, round_id: int) -> Any:

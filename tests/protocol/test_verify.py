@@ -233,7 +233,8 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
     path = make_round().save(tmp_path)
     assert "--tickets DIR" in _could_not_look(path)
     (tmp_path / "opB.ndjson").unlink()
-    assert "opB.ndjson: No such file" in _could_not_look(path, "--tickets", tmp_path)
+    missing = f"the sealed tickets of opB are neither in {tmp_path}/opB.ndjson nor in opB.ndjson.gz"
+    assert _could_not_look(path, "--tickets", tmp_path) == missing
 
 
 @pytest.mark.parametrize(
@@ -245,6 +246,7 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
         (["http://localhost:1", "--round", "x"], "invalid int value"),
         (["http://localhost:1", "--round", "1", "--tickets", "x"], "go with a file"),
         (["bundle.json", "--round", "1"], "--round goes with a URL"),
+        (["localhost:8000", "--round", "1"], "from https:// or http:// on"),
         (["bundle.json", "--surprise"], "unrecognized arguments"),
     ],
 )

@@ -65,7 +65,7 @@ def verified(anybody: Caller, bundle: dict[str, Any]) -> dict[str, bool]:
 
     def claims(round_id: int) -> list[TierClaims]:
         page = claims_page(anybody.get(f"/api/public/sub-prizes/{round_id}?limit=10000").get_json())
-        return [TierClaims(len(tier), tier.count(False)) for tier in page]
+        return [TierClaims(len(tier), sum(not claimed for *_, claimed in tier)) for tier in page]
 
     checks = check_bundle(bundle, tickets, lambda round_id: bundle_of(anybody, round_id), claims)
     return {check.name: check.proved for check in checks}

@@ -11,7 +11,7 @@ import pytest
 
 from protocol.checks import NotVerified
 from protocol.proof import check_bundle
-from tests.protocol.rounds import make_round
+from tests.protocol.rounds import before_the_draw, make_failed_round, make_round
 
 FIRST = make_round(tickets={"opB": 3, "opC": 2}, nonces=("opB",), salt=1)
 REAL = make_round(
@@ -119,6 +119,25 @@ def test_every_field_of_a_bundle_is_checked(path: Path, value: Any) -> None:
             assert name, told
             assert difference, told
     assert unnoticed == STATED.get(path, set())
+
+
+@pytest.mark.parametrize("state", ["OPEN", "SEALED", "ESCROWED", "DRAWN", "FAILED"])
+def test_nothing_of_a_later_state_can_stand_in_a_bundle(state: str) -> None:
+    """Else a drawn round could be called sealed, and would be verified so far without a look at its tickets."""
+    earlier = {
+        "OPEN": make_failed_round(2, FIRST).bundle | {"state": "OPEN", "failureReason": None, "roundHash": None},
+        "FAILED": make_failed_round(2, FIRST).bundle,
+        "DRAWN": REAL.bundle | {"state": "DRAWN", "settlementHash": None, "roundHash": None},
+    }
+    bundle = earlier.get(state) or before_the_draw(REAL, state).bundle
+    assert found(bundle) is None
+    assert str(found(REAL.bundle | {"state": state, "failureReason": bundle["failureReason"]})).count("expected null")
+    for key, value in REAL.bundle.items():
+        if bundle[key] is None and key != "failureReason":
+            assert str(found(bundle | {key: value})), key
+    if state != "DRAWN":
+        secret = bundle["seed"] | {"secret": REAL.bundle["seed"]["secret"]}
+        assert str(found(bundle | {"seed": secret})).startswith("seed.secret: expected null")
 
 
 @pytest.mark.parametrize("whole", [None, 1, "x", [], {}, [REAL.bundle], FIRST.bundle])

@@ -199,6 +199,17 @@ def test_of_many_differences_the_first_are_named_and_all_are_counted() -> None:
     assert (sum(result["storedByTier"]), sum(result["foundByTier"])) == (0, wins)
 
 
+def test_a_full_disk_says_nothing_about_an_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    round_id = a_drawn_round()
+    with monkeypatch.context() as full:
+        # Unbuffered, as a large archive's blocks are.
+        full.setattr("models.archive_copies.TemporaryFile", lambda: io.FileIO("/dev/full", "r+"))
+        with pytest.raises(OSError, match="No space left"):
+            work(round_id)
+    assert set(results().values()) == {None}, "nobody is accused, and it is done again"
+    assert settled(round_id)
+
+
 def test_once_the_cause_is_mended_it_is_tabulated_again_and_settled() -> None:
     round_id = a_drawn_round()
     mended = rows("SELECT key, place, content FROM archive_pieces WHERE key LIKE '%/op_b/%'")

@@ -41,7 +41,7 @@ def _changed(made: Round, **fields: Any) -> Round:
         make_round(nonces=()),
         make_round(nonces=("opA", "opB")),
         make_round(excluded={"opB": "missed_escrow", "opC": "missed_sealing"}),
-        make_round(excluded={"opB": "manifest_mismatch"}),
+        make_round(excluded={"opC": "manifest_mismatch"}),
         make_round(tickets={"opA": 1, "opB": 0}),
         make_round(rules=Rules()),
         make_round(tickets={f"op{number}": number for number in range(1, 30)}, nonces=("op7",)),
@@ -160,9 +160,11 @@ def test_the_wrong_kind_of_beacon_for_the_mode_is_found() -> None:
 
 
 def test_an_exclusion_that_contradicts_the_manifests_is_found() -> None:
-    for reason, operator_id in (("missed_sealing", "opB"), ("missed_escrow", "opX")):
+    for reason, operator_id in (("missed_sealing", "opB"), ("manifest_mismatch", "opB"), ("missed_escrow", "opX")):
         made = _changed(make_round(), exclusions=[{"operatorId": operator_id, "reason": reason}])
         assert _difference(made) == f"exclusion of {operator_id}: {reason} contradicts the manifests"
+    afterwards = make_round(excluded={"opB": "manifest_mismatch"})
+    assert _difference(afterwards).startswith("exclusion of opB"), "its manifest was right when it sealed"
 
 
 def test_a_manifest_that_says_something_else_than_the_bundle_is_found() -> None:

@@ -8,6 +8,7 @@ import random
 import tracemalloc
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
@@ -207,6 +208,16 @@ def test_a_full_disk_says_nothing_about_an_archive(monkeypatch: pytest.MonkeyPat
         with pytest.raises(OSError, match="No space left"):
             work(round_id)
     assert set(results().values()) == {None}, "nobody is accused, and it is done again"
+    assert settled(round_id)
+
+
+def test_a_machine_out_of_memory_says_nothing_about_an_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    round_id = a_drawn_round()
+    with monkeypatch.context() as full:
+        full.setattr("pyarrow.parquet.ParquetFile.read_row_group", lambda *_, **__: pa.allocate_buffer(1 << 62))
+        with pytest.raises(pa.ArrowMemoryError):
+            work(round_id)
+    assert set(results().values()) == {None}
     assert settled(round_id)
 
 

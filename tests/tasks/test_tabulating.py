@@ -211,10 +211,13 @@ def test_a_full_disk_says_nothing_about_an_archive(monkeypatch: pytest.MonkeyPat
     assert settled(round_id)
 
 
-def test_a_machine_out_of_memory_says_nothing_about_an_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("reads", ["parquet.ParquetFile.read_row_group", "csv.read_csv"])
+def test_a_machine_out_of_memory_says_nothing_about_an_archive_or_rows(
+    monkeypatch: pytest.MonkeyPatch, reads: str
+) -> None:
     round_id = a_drawn_round()
     with monkeypatch.context() as full:
-        full.setattr("pyarrow.parquet.ParquetFile.read_row_group", lambda *_, **__: pa.allocate_buffer(1 << 62))
+        full.setattr(f"pyarrow.{reads}", lambda *_, **__: pa.allocate_buffer(1 << 62))
         with pytest.raises(pa.ArrowMemoryError):
             work(round_id)
     assert set(results().values()) == {None}

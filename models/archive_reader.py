@@ -226,6 +226,8 @@ def _damage_named(archive: TicketArchive) -> Iterator[None]:
     """Say of bytes that make no archive which one they are."""
     try:
         yield
+    except MemoryError:  # Arrow's own among them: that is this machine's
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(archive) from error
 

@@ -28,6 +28,9 @@ from protocol.outcome import needs_tickets
 from protocol.proof import check_bundle
 from protocol.verify_sources import Coordinator, Files, Source
 
+LONGEST_MESSAGE = 2_000
+"""Characters shown of a difference."""
+
 
 class Progress:
     """A bar on a terminal's stderr, nothing elsewhere."""
@@ -78,10 +81,10 @@ def verify(source: Source, out: IO[str], screen: IO[str]) -> int:
         finally:
             progress.clear()
     except NotVerified as difference:
-        print(f"not verified: {difference.message}", file=out)
+        print(f"not verified: {_on_one_line(difference.message)}", file=out)
         return 1
     except LotteryError as problem:
-        print(problem.message, file=screen)
+        print(_on_one_line(problem.message), file=screen)
         return 2
     print(_verdict(bundle), file=out)
     return 0
@@ -123,6 +126,14 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 2
+
+
+def _on_one_line(message: str) -> str:
+    """The message with nothing in it that moves a terminal's cursor: what was found is whatever somebody wrote there, a
+    line of its own that says `verified` included.
+    """
+    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message[:LONGEST_MESSAGE])
+    return " ".join(shown.split()) + (" …" if len(message) > LONGEST_MESSAGE else "")
 
 
 def _verdict(bundle: Bundle) -> str:

@@ -16,6 +16,7 @@ from app.families import PREFIX, gauge, gauges
 from app.parsing import Blueprint
 from app.version import VERSION
 from app.webhook_metrics import webhook_metrics
+from models.archive_checks import damaged_archives
 from models.ledger import POOL, RESERVE, balance
 from models.queues import pauses
 from models.session import transaction
@@ -52,6 +53,11 @@ class _Collector:
             "rounds_disagreeing",
             "Drawn rounds that are not settled because the two tabulations of their winners disagree.",
             disagreeing_rounds(self._session),
+        )
+        yield gauge(
+            "archives_damaged",
+            "Archives of sealed tickets that were damaged or missing when they were last read to their end.",
+            damaged_archives(self._session),
         )
         everybody, active = operator_counts(self._session)
         by_activity = {"true": active, "false": everybody - active}

@@ -32,7 +32,7 @@ def in_foreground(name: str, run: Callable[[], None]) -> int:
 
 def until_stopped(running: Running) -> None:
     """Say that it is ready, and wait until somebody stops it."""
-    print(f"ready: {running.base_url} (Ctrl-C stops it)", flush=True)
+    print(f"ready: {running.base_url}, described at {running.base_url}/docs (Ctrl-C stops it)", flush=True)
     try:
         running.supervisor.wait()
     except (KeyboardInterrupt, SystemExit):

@@ -42,15 +42,16 @@ def keys(folder: DataFolder, environ: Mapping[str, str], makers: Makers = OF_A_C
 
 
 def write_private(file: Path, content: Any) -> None:
-    """Replace `file` by `content` as JSON, at once and readable by us alone.
+    """Replace `file` by `content` as JSON, at once and readable by us alone."""
+    replace_private(file, json.dumps(content, indent=2) + "\n")
 
-    A reader sees the old or the new.
-    """
+
+def replace_private(file: Path, text: str, mode: int = 0o600) -> None:
+    """Replace `file` by `text`, for us alone. A reader sees the old or the new."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "w") as stream:
-        json.dump(content, stream, indent=2)
-        stream.write("\n")
+        stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
     unfinished.replace(file)

@@ -18,6 +18,8 @@ from deploy.keys import OF_A_NODE, keys
 from deploy.processes import Running, address, claim_port, running
 from deploy.procfile import TOP
 
+STAFF_KEY = ("flask", "--app", "player.api.factory", "staff-key")
+
 
 @contextlib.contextmanager
 def player_node(
@@ -53,7 +55,7 @@ def player_node(
 
 def staff_key(node: Running, name: str = "sandbox") -> str:
     """A fresh key of the node's admin API, made as somebody with a shell on the node makes one."""
-    command = ["flask", "--app", "player.api.factory", "staff-key", "create", "--json", "--name", name]
+    command = [*STAFF_KEY, "create", "--json", "--name", name]
     done = subprocess.run(command, cwd=TOP, env=dict(node.env), capture_output=True, text=True, timeout=60, check=False)
     try:
         return str(json.loads(done.stdout)["staffKey"])

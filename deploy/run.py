@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from deploy.beside import write_command
 from deploy.coordinator import coordinator
 from deploy.data_folder import hold
 from deploy.foreground import in_foreground, until_stopped
@@ -34,6 +35,8 @@ def _run() -> None:
                 content = sandbox(running, file)
                 print(json.dumps(content, indent=2))
                 print(f"the same is in {file}")
+            write_command(data / "ops", running, ["flask", "--app", "app", "ops"])
+            print(f"its command line: {data / 'ops'} --help")
             until_stopped(running)
 
 

@@ -14,11 +14,12 @@ from typing import Any
 
 import requests
 
+from deploy.beside import write_command
 from deploy.data_folder import hold
 from deploy.failure import StartFailure
 from deploy.foreground import in_foreground, until_stopped
 from deploy.keys import write_private
-from deploy.player_node import player_node, staff_key
+from deploy.player_node import STAFF_KEY, player_node, staff_key
 from deploy.processes import Running, here, port_of
 
 
@@ -41,6 +42,8 @@ def _run() -> None:
                 write_private(file, content)
                 print(json.dumps(content, indent=2))
                 print(f"the same is in {file}")
+            write_command(data / "staff-key", node, STAFF_KEY)
+            print(f"keys for others: {data / 'staff-key'} --help")
             until_stopped(node)
 
 

@@ -59,6 +59,8 @@ class _Comparing:
         block = csv.ReadOptions(column_names=COLUMNS, use_threads=False, block_size=len(content) + 1)
         try:
             rows = csv.read_csv(pa.BufferReader(content), block, _PARSING, _CONVERTING)
+        except MemoryError:  # Arrow's own among them
+            raise
         except pa.ArrowException:  # something that no ticket has
             return False
         archived = self._archive.read_row_group(self._group, columns=list(COLUMNS), use_threads=False)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from models.archive_store import blocks
 from models.archive_stores import store_called
-from models.archives import archive_of
+from models.archives import TicketArchive, archive_of
 from protocol.errors import LotteryError, NotFound
 
 MISSING: Final = "archive_missing"
@@ -38,17 +38,22 @@ def checked_copy(session: Session, round_id: int, operator_id: str) -> Iterator[
         raise UnusableArchive(f"there is no archive {named}", code=MISSING)
     digest = hashlib.sha256()
     with TemporaryFile() as file:
-        try:
-            for block in blocks(store_called(session, archive.store).open(archive.key)):
-                digest.update(block)
-                file.write(block)
-        except NotFound as error:
-            raise UnusableArchive(f"the archive {named} is not in its store", code=MISSING) from error
-        except (ConnectionError, TimeoutError):
-            raise
-        except OSError as error:  # it is shorter than it says
-            raise UnusableArchive(f"the archive {named} cannot be read to its end", code=DAMAGED) from error
+        for block in _fetched(session, archive, named):
+            digest.update(block)
+            file.write(block)
         if digest.hexdigest() != archive.sha256 or file.tell() != archive.bytes:
             raise UnusableArchive(f"the archive {named} is not what was archived", code=DAMAGED)
         file.seek(0)
         yield cast(BinaryIO, file)
+
+
+def _fetched(session: Session, archive: TicketArchive, named: str) -> Iterator[bytes]:
+    """The archive's bytes as its store gives them. What befalls whoever takes them, a full disk, is not its fault."""
+    try:
+        yield from blocks(store_called(session, archive.store).open(archive.key))
+    except NotFound as error:
+        raise UnusableArchive(f"the archive {named} is not in its store", code=MISSING) from error
+    except (ConnectionError, TimeoutError):
+        raise
+    except OSError as error:  # it is shorter than it says
+        raise UnusableArchive(f"the archive {named} cannot be read to its end", code=DAMAGED) from error

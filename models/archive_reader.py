@@ -74,7 +74,7 @@ class ArchiveReader:
     @cached_property
     def _footer(self) -> _Footer:
         with _damage_named(self.archive):
-            return _footer(self.archive.sha256, self._file)
+            return _footer(self.archive, self._file)
 
     @cached_property
     def _parquet(self) -> Any:
@@ -198,12 +198,14 @@ def archive_named(session: Session, round_id: int, operator_id: str) -> TicketAr
     return archive
 
 
-# An archive is what its hash says, so where things are in it can be remembered without asking again.
-_footers: dict[str, _Footer] = {}
+# What a file holds never changes, so where things are in it can be remembered without asking again. By hash and key: a
+# damaged archive is put back under another key, and what was read of the damaged file does not outlive that.
+_footers: dict[tuple[str, str], _Footer] = {}
 
 
-def _footer(sha256: str, file: RangeFile) -> _Footer:
-    found = _footers.get(sha256)
+def _footer(archive: TicketArchive, file: RangeFile) -> _Footer:
+    named = archive.sha256, archive.key
+    found = _footers.get(named)
     if found is None:
         metadata = parquet.read_metadata(pa.PythonFile(file, mode="r"))
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -211,7 +213,7 @@ def _footer(sha256: str, file: RangeFile) -> _Footer:
         found = _Footer(metadata, tuple(starts), tuple(group.column(0).statistics.min for group in groups))
         while len(_footers) >= FOOTERS_KEPT:
             _footers.pop(next(iter(_footers)), None)
-        _footers[sha256] = found
+        _footers[named] = found
     return found
 
 
@@ -224,6 +226,8 @@ def _damage_named(archive: TicketArchive) -> Iterator[None]:
     """Say of bytes that make no archive which one they are."""
     try:
         yield
+    except MemoryError:  # Arrow's own among them: that is this machine's
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(archive) from error
 

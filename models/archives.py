@@ -1,7 +1,8 @@
 """Archives: what an operator sealed, as one file that never changes, and where that file is kept.
 
 The one rule kept here: an archive is named by the hash of its bytes, and whoever counts from it checks that hash first.
-What is written here is never altered or deleted (triggers).
+What an archive is never changes, and no file that one names is altered or deleted (triggers). Only where its file lies
+may change, when it was damaged and is put back.
 """
 
 from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, LargeBinary, UniqueConstraint
@@ -55,6 +56,11 @@ class ArchivePiece(Base):
     key: Mapped[Identifier] = mapped_column(ForeignKey("archive_files.key", ondelete="CASCADE"), primary_key=True)
     place: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     content: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+def archive_key(round_id: int, operator_id: str, sha256: str) -> str:
+    """The key under which an archive is kept at first, in any store, and the path of its backup in a folder."""
+    return f"r{round_id}/{operator_id}/{sha256}.parquet"
 
 
 def archive_of(session: Session, round_id: int, operator_id: str) -> TicketArchive | None:

@@ -7,13 +7,13 @@ other tickets than the other.
 import hashlib
 from hashlib import sha256
 from tempfile import TemporaryFile
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from sqlalchemy.orm import Session
 
 from models.archive_store import ArchiveStore
 from models.archive_writer import COPIED, ArchiveWriter
-from models.archives import TicketArchive
+from models.archives import TicketArchive, archive_key
 from models.chunks import BLOCK_HEIGHT, Chunk, keep_chunks
 from models.tickets import copy_in_order
 from protocol.merkle import CHUNK, ancestors, root
@@ -30,14 +30,11 @@ def archive_tickets(session: Session, round_id: int, operator_id: str, store: Ar
     the file before: should the transaction fail, it keeps what nobody names, and the same again is no work.
     """
     with TemporaryFile() as file:
-        with ArchiveWriter(file) as writer:
-            reading = Reading(round_id, operator_id, writer)
-            copy_in_order(session, round_id, operator_id, _WRITTEN, "\t", reading)
-            reading.finish()
+        reading = read_rows(session, round_id, operator_id, file)
         size = file.tell()
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        key = f"r{round_id}/{operator_id}/{digest}.parquet"
+        key = archive_key(round_id, operator_id, digest)
         store.put(key, file)
     keep_chunks(session, round_id, operator_id, reading.chunks)
     session.add(
@@ -51,13 +48,22 @@ def archive_tickets(session: Session, round_id: int, operator_id: str, store: Ar
             key=key,
         )
     )
-    return reading.count, root(chunk.root for chunk in reading.chunks).hex()
+    return reading.count, reading.root
+
+
+def read_rows(session: Session, round_id: int, operator_id: str, file: IO[bytes]) -> "Reading":
+    """Read an operator's rows once, in their order, and write them into a file as an archive; put nothing on record."""
+    with ArchiveWriter(file) as writer:
+        reading = Reading(round_id, operator_id, writer)
+        copy_in_order(session, round_id, operator_id, _WRITTEN, "\t", reading)
+        reading.finish()
+    return reading
 
 
 class Reading:
     """Takes tickets as COPY gives them, one row a call, and makes chunks of them: hashed, and added to the archive.
 
-    ``count``: tickets so far.
+    ``count``: tickets so far; ``root``: the root over them (64 hex digits), once it is finished.
     """
 
     def __init__(self, round_id: int, operator_id: str, writer: ArchiveWriter) -> None:
@@ -66,6 +72,10 @@ class Reading:
         self._leaf = leaf_template(round_id, operator_id)
         self._writer = writer
         self._rows: list[bytes] = []
+
+    @property
+    def root(self) -> str:
+        return root(chunk.root for chunk in self.chunks).hex()
 
     def write(self, row: bytes) -> None:
         """Take one ticket: ``COPIED``, separated by tabs, with a line end."""

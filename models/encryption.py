@@ -13,10 +13,7 @@ from models.settings import SettingsError, settings
 
 @lru_cache(maxsize=1)
 def _fernet() -> MultiFernet:
-    try:
-        return MultiFernet([Fernet(key) for key in settings().encryption_keys])
-    except ValueError:
-        raise SettingsError("ENCRYPTION_KEYS holds something that is not a Fernet key") from None
+    return MultiFernet([Fernet(key) for key in settings().encryption_keys])
 
 
 def encrypt(secret: bytes) -> bytes:

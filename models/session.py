@@ -14,6 +14,10 @@ from sqlalchemy.orm import Session
 
 from models.settings import settings
 
+# A worker whose machine vanished must not hold its row locks until the kernel's two hours are over. Ours tell us of a
+# server that vanished; that we have, only the server's own can tell it.
+_SERVERS_KEEPALIVES = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
+
 
 @lru_cache(maxsize=1)
 def engine() -> Engine:
@@ -28,11 +32,10 @@ def engine() -> Engine:
         connect_args={
             "connect_timeout": 5,
             "application_name": "coordinator",
-            # A worker whose machine vanished must not hold its row locks until the kernel's two hours are over.
             "keepalives_idle": 5,
             "keepalives_interval": 2,
             "keepalives_count": 3,
-            "options": "-c timezone=UTC",
+            "options": f"-c timezone=UTC {_SERVERS_KEEPALIVES}",
         },
     )
 

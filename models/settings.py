@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
 
-from environs import Env, EnvError
+from cryptography.fernet import Fernet
+from environs import Env, EnvError, EnvValidationError
 from marshmallow.validate import OneOf, Range, Regexp
 
 from protocol.errors import LotteryError
 
+_NEEDED = ("DATABASE_URL", "REDIS_URL", "ENCRYPTION_KEYS", "JWT_KEYS")
 _ENCRYPTION_KEYS_HELP = (
     "ENCRYPTION_KEYS must hold one or more Fernet keys, newest first; make one with: "
     'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
@@ -91,6 +93,18 @@ def sqlalchemy_url(url: str) -> str:
     return "postgresql+psycopg2://" + url[match.end() :]
 
 
+def _encryption_keys(values: list[str]) -> tuple[str, ...]:
+    keys = tuple(key.strip() for key in values if key.strip())
+    try:
+        for key in keys:
+            Fernet(key)
+    except ValueError:
+        keys = ()
+    if not keys:
+        raise SettingsError(_ENCRYPTION_KEYS_HELP)
+    return keys
+
+
 def _jwt_keys(values: list[str]) -> tuple[tuple[str, str], ...]:
     pairs = [value.partition(":") for value in values]
     for kid, colon, secret in pairs:
@@ -133,15 +147,16 @@ def _archive_bucket(url: str) -> tuple[str, str] | None:
 def read_settings() -> Settings:
     """Read and check every setting.
 
-    :raises SettingsError: naming the first one that is missing or wrong.
+    :raises SettingsError: naming all that are missing, or the first one that is wrong.
     """
     env = Env()
+    missing = [name for name in _NEEDED if not env.str(name, "").strip()]
+    if missing:
+        raise SettingsError(f"not set: {', '.join(missing)} (README.md says what they are, under Settings)")
     try:
         settings = _read(env)
     except EnvError as error:
-        # environs puts the value into its message; a wrong DATABASE_URL may hold a password.
-        name = re.search(r'"([A-Z_]+)"', str(error))
-        raise SettingsError(f"the setting {name.group(1) if name else ''} is missing or has no usable value") from None
+        raise SettingsError(_told(error)) from None
     if settings.fee_bps + settings.commission_bps + settings.reserve_bps > 10_000:
         raise SettingsError("FEE_BPS, COMMISSION_BPS and RESERVE_BPS add up to more than 10000")
     if settings.sdk_docs_url and not settings.sdk_docs_url.startswith(("https://", "http://")):
@@ -151,23 +166,31 @@ def read_settings() -> Settings:
     return settings
 
 
+def _told(error: EnvError) -> str:
+    # What is wrong, in the words of the check: they never repeat the value, which may be a secret.
+    name = re.search(r'"([A-Z_0-9]+)"', str(error))
+    why = error.error_messages if isinstance(error, EnvValidationError) else ()
+    return f"{name[1] if name else 'a setting'} cannot be used: {' '.join(map(str, why)) or 'it is missing'}"
+
+
 def _read(env: Env) -> Settings:
     sandbox = env.bool("SANDBOX", False)
     bps = Range(min=0, max=10_000)
     positive = Range(min=0, min_inclusive=False)
     not_negative = Range(min=0)
-    requests_per_time = Regexp(r"^[1-9][0-9]{0,8}/(second|minute|hour|day)\Z")
-    keys = tuple(key.strip() for key in env.list("ENCRYPTION_KEYS", [], subcast=str) if key.strip())
-    if not keys:
-        raise SettingsError(_ENCRYPTION_KEYS_HELP)
+    requests_per_time = Regexp(
+        r"^[1-9][0-9]{0,8}/(second|minute|hour|day)\Z", error="Must be like 60/minute: /second, /minute, /hour or /day."
+    )
+    redis = Regexp(r"^(rediss?|unix)://", error="Must begin with redis://, rediss:// or unix://.")
+    levels = OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
     return Settings(
         database_url=sqlalchemy_url(env.str("DATABASE_URL")),
-        redis_url=env.str("REDIS_URL"),
+        redis_url=env.str("REDIS_URL", validate=redis),
         database_pool_size=env.int("DATABASE_POOL_SIZE", 10, validate=Range(min=1)),
         sandbox=sandbox,
-        encryption_keys=keys,
+        encryption_keys=_encryption_keys(env.list("ENCRYPTION_KEYS", subcast=str)),
         jwt_keys=_jwt_keys(env.list("JWT_KEYS", subcast=str)),
-        log_level=env.str("LOG_LEVEL", "INFO").upper(),
+        log_level=env.str("LOG_LEVEL", "INFO", validate=lambda given: levels(given.upper())).upper(),
         sdk_docs_url=env.str("SDK_DOCS_URL", "").strip() or None,
         fee_bps=env.int("FEE_BPS", 500, validate=bps),
         commission_bps=env.int("COMMISSION_BPS", 1_000, validate=bps),

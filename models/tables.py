@@ -2,6 +2,7 @@
 
 from models import (
     applications,
+    archive_checks,
     archives,
     audit,
     chores,
@@ -27,6 +28,7 @@ from models.base import Base
 
 __all__ = [
     "applications",
+    "archive_checks",
     "archives",
     "audit",
     "chores",

@@ -1,22 +1,21 @@
 """Dropping the rows of finished rounds' tickets, which their archives then stand for.
 
 The one rule kept here: nothing goes before the archive of every operator whose tickets agreed was read to its end and
-found to be what its hash says; the database holds that, in ``drop_tickets``. Tickets in no sealed set (their operator
-sent no manifest or a wrong one, or the round failed before it was sealed) go with the rest.
+found to be what its hash says, in the very transaction that drops the rows; the database holds that, in
+``drop_tickets``. Tickets in no sealed set (their operator sent no manifest or a wrong one, or the round failed before
+it was sealed) go with the rest.
 
 A partition is detached first, concurrently, in transactions of its own: nobody who reads or writes other rounds
 waits. Killed anywhere, the next one goes on from there.
 """
 
-from dataclasses import dataclass
-
 from psycopg2.errors import LockNotAvailable, QueryCanceled
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, text
+from sqlalchemy import ForeignKey, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models.archive_copies import UnusableArchive, checked_copy
-from models.base import Base, Created, Identifier
+from models.archive_checks import Checked, check_archive
+from models.base import Base, Created
 from models.session import engine
 from models.tickets import partition
 
@@ -24,21 +23,6 @@ LOCK_SECONDS = 2.0
 """How long one statement waits for one lock. Somebody who opens a round may wait behind us for so long."""
 STATEMENT_SECONDS = 10.0
 """How long a detachment may take, waiting and all."""
-
-
-class ArchiveCheck(Base):
-    """The last time that an archive was read to its end, and whether it was what ``sha256`` says."""
-
-    __tablename__ = "archive_checks"
-    __table_args__ = (
-        ForeignKeyConstraint(["round_id", "operator_id"], ["ticket_archives.round_id", "ticket_archives.operator_id"]),
-    )
-
-    round_id: Mapped[int] = mapped_column(primary_key=True)
-    operator_id: Mapped[Identifier] = mapped_column(primary_key=True)
-    sha256: Mapped[str]
-    intact: Mapped[bool]
-    checked_at: Mapped[Created]
 
 
 class TicketDrop(Base):
@@ -52,32 +36,13 @@ class TicketDrop(Base):
     dropped_at: Mapped[Created]
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What a look at an archive found."""
-
-    round_id: int
-    operator_id: str
-    intact: bool
-
-
 def check_next_archive(session: Session, days: int) -> Checked | None:
     """Check one archive of a round that is old enough, the oldest first; None when all were.
 
     One that was not intact is looked at again an hour later: a store may have been repaired.
     """
     found = session.execute(_UNCHECKED, {"days": days}).first()
-    if found is None:
-        return None
-    round_id, operator_id, sha256 = found
-    try:
-        with checked_copy(session, round_id, operator_id):
-            intact = True
-    except UnusableArchive:
-        intact = False
-    known = {"round": round_id, "operator": operator_id, "sha256": sha256, "intact": intact}
-    session.execute(_NOTE, known)
-    return Checked(round_id, operator_id, intact)
+    return None if found is None else check_archive(session, *found)
 
 
 def droppable_rounds(session: Session, days: int) -> list[int]:
@@ -113,8 +78,22 @@ def detach_tickets(round_id: int) -> bool:
     return True
 
 
+def check_archives(session: Session, round_id: int) -> Checked | None:
+    """Read every archive that a round's rows are dropped for; the first that is not intact, or None.
+
+    ``drop_tickets`` wants it in its own transaction: an archive that was whole some days ago may be lost by now.
+    """
+    for operator_id in session.scalars(_NEEDED, {"round": round_id}).all():
+        checked = check_archive(session, round_id, operator_id)
+        if not checked.intact:
+            return checked
+    return None
+
+
 def drop_tickets(session: Session, round_id: int) -> bool:
-    """Drop the rows of a round that was detached, and note it; False when somebody is reading them just now."""
+    """Drop the rows of a round that was detached and whose archives were checked in this transaction, and note it;
+    False when somebody is reading the rows just now.
+    """
     savepoint = session.begin_nested()
     try:
         session.execute(text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
@@ -130,18 +109,14 @@ def drop_tickets(session: Session, round_id: int) -> bool:
 
 
 _UNCHECKED = text("""
-    SELECT a.round_id, a.operator_id, a.sha256 FROM finished_rounds_with_rows(:days) AS r
+    SELECT a.round_id, a.operator_id FROM finished_rounds_with_rows(:days) AS r
     JOIN ticket_archives a ON a.round_id = r
     JOIN manifests m ON (m.round_id, m.operator_id) = (a.round_id, a.operator_id) AND m.agreed
     LEFT JOIN archive_checks c ON (c.round_id, c.operator_id, c.sha256) = (a.round_id, a.operator_id, a.sha256)
     WHERE c.intact IS NULL OR NOT c.intact AND c.checked_at < now() - interval '1 hour'
     ORDER BY a.round_id, a.operator_id LIMIT 1
 """)
-_NOTE = text("""
-    INSERT INTO archive_checks (round_id, operator_id, sha256, intact) VALUES (:round, :operator, :sha256, :intact)
-    ON CONFLICT (round_id, operator_id) DO UPDATE
-    SET sha256 = excluded.sha256, intact = excluded.intact, checked_at = clock_timestamp()
-""")
+_NEEDED = text("SELECT operator_id FROM manifests WHERE round_id = :round AND agreed ORDER BY operator_id")
 _DROPPABLE = text("""
     SELECT r FROM finished_rounds_with_rows(:days) AS r WHERE tickets_are_needed(r) IS NULL ORDER BY r
 """)

@@ -6,6 +6,7 @@ number of clocks may run.
 
 import logging
 import signal
+from collections.abc import Callable
 from types import FrameType
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -16,13 +17,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from player import logs
 from player.models.schema import exit_unless_usable
 from player.settings import settings
-from player.tasks.due import ring_due
 
 log = logging.getLogger(__name__)
 TICK_SECONDS = 0.2
 
 
-def tick() -> None:
+def tick(ring_due: Callable[[], object]) -> None:
     """One look at the tables. An engine that is away is met again at the next tick."""
     try:
         ring_due()
@@ -33,11 +33,15 @@ def tick() -> None:
 def main() -> None:
     """Tick until SIGTERM or SIGINT."""
     exit_unless_usable("clock")
+    # Imported only now: the broker is made from the settings that were just checked.
+    from player.tasks.due import ring_due
+
     logs.configure(settings().log_level)
     scheduler = BlockingScheduler(executors={"default": ThreadPoolExecutor(1)}, timezone="UTC")
     scheduler.add_job(
-        tick, "interval", seconds=TICK_SECONDS, coalesce=True, max_instances=1, misfire_grace_time=None, id="tick"
-    )
+        *(tick, "interval"), args=[ring_due], seconds=TICK_SECONDS,
+        coalesce=True, max_instances=1, misfire_grace_time=None, id="tick",
+    )  # fmt: skip
 
     def stop(number: int, frame: FrameType | None) -> None:
         scheduler.shutdown(wait=False)

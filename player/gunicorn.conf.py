@@ -8,8 +8,12 @@ import os
 from typing import Any
 
 from player.models.schema import exit_unless_usable
+from player.payments.port import exit_unless_made
 
-bind = f"{os.environ.get('HOST') or '127.0.0.1'}:{os.environ.get('PORT') or '8100'}"
+_sandbox = os.environ.get("SANDBOX", "").strip().lower() in {"1", "true", "yes", "on"}
+# A sandbox is open to this machine only, unless HOST says otherwise.
+_host = os.environ.get("HOST") or ("127.0.0.1" if _sandbox else "0.0.0.0")  # noqa: S104
+bind = f"{_host}:{os.environ.get('PORT') or '8100'}"
 worker_class = "gthread"
 workers = int(os.environ.get("WEB_CONCURRENCY") or "2")
 threads = int(os.environ.get("WEB_THREADS") or "8")
@@ -27,3 +31,4 @@ proc_name = "player-web"
 def on_starting(server: Any) -> None:
     """Say why in one line and stop, instead of starting workers that cannot work."""
     exit_unless_usable("web")
+    exit_unless_made("web")

@@ -8,11 +8,15 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from environs import Env, EnvError
+from environs import Env, EnvError, EnvValidationError
 from marshmallow.validate import OneOf, Range, Regexp
 
 from protocol.errors import LotteryError
 
+_NEEDED = (
+    *("DATABASE_URL", "REDIS_URL", "COORDINATOR_URL", "OPERATOR_API_KEY"),
+    *("PUBLIC_URL", "JWT_KEYS", "PAYMENT_SECRET"),
+)
 _SANDBOX_PORT = "player.payments.sandbox:SandboxPayments"
 _NO_PORT = "player.payments.port:NoPayments"
 
@@ -66,26 +70,38 @@ def sqlalchemy_url(url: str) -> str:
 def read_settings() -> Settings:
     """Read and check every setting.
 
-    :raises SettingsError: naming the first one that is missing or wrong.
+    :raises SettingsError: naming all that are missing, or the first one that is wrong.
     """
+    env = Env()
+    missing = [name for name in _NEEDED if not env.str(name, "").strip()]
+    if missing:
+        raise SettingsError(f"not set: {', '.join(missing)} (docs/player.md says what they are, under Settings)")
     try:
-        return _read(Env())
+        return _read(env)
     except EnvError as error:
-        # environs puts the value into its message, and the value may be a secret.
-        name = re.search(r'"([A-Z_]+)"', str(error))
-        raise SettingsError(f"the setting {name[1] if name else ''} is missing or has no usable value") from None
+        raise SettingsError(_told(error)) from None
+
+
+def _told(error: EnvError) -> str:
+    # What is wrong, in the words of the check: they never repeat the value, which may be a secret.
+    name = re.search(r'"([A-Z_0-9]+)"', str(error))
+    why = error.error_messages if isinstance(error, EnvValidationError) else ()
+    return f"{name[1] if name else 'a setting'} cannot be used: {' '.join(map(str, why)) or 'it is missing'}"
 
 
 def _read(env: Env) -> Settings:
     sandbox = env.bool("SANDBOX", False)
     positive = Range(min=0, min_inclusive=False)
-    address = Regexp(r"^https?://[^\s/]+[^\s]*\Z")
+    address = Regexp(r"^https?://[^\s/]+[^\s]*\Z", error="Must be a whole address, from https:// on.")
+    redis = Regexp(r"^(rediss?|unix)://", error="Must begin with redis://, rediss:// or unix://.")
+    class_path = Regexp(r"^[\w.]+:\w+\Z", error="Must be package.module:Class.")
+    levels = OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
     return Settings(
         database_url=sqlalchemy_url(env.str("DATABASE_URL")),
-        redis_url=env.str("REDIS_URL"),
+        redis_url=env.str("REDIS_URL", validate=redis),
         database_pool_size=env.int("DATABASE_POOL_SIZE", 10, validate=Range(min=1)),
         sandbox=sandbox,
-        log_level=env.str("LOG_LEVEL", "INFO").upper(),
+        log_level=env.str("LOG_LEVEL", "INFO", validate=lambda given: levels(given.upper())).upper(),
         coordinator_url=env.str("COORDINATOR_URL", validate=address).rstrip("/"),
         operator_api_key=env.str("OPERATOR_API_KEY"),
         # While a key is being replaced, webhooks that are on their way are still signed with the one before.
@@ -95,7 +111,7 @@ def _read(env: Env) -> Settings:
         webhook_tolerance_seconds=env.float("WEBHOOK_TOLERANCE_SECONDS", 300.0, validate=positive),
         jwt_keys=_jwt_keys(env.list("JWT_KEYS", subcast=str)),
         payment_secret=_secret("PAYMENT_SECRET", env.str("PAYMENT_SECRET")),
-        payment_port=env.str("PAYMENT_PORT", _SANDBOX_PORT if sandbox else _NO_PORT, validate=Regexp(r"^[\w.]+:\w+\Z")),
+        payment_port=env.str("PAYMENT_PORT", _SANDBOX_PORT if sandbox else _NO_PORT, validate=class_path),
         # micro-USDC that may be withdrawn in all by players nothing is known of. Anti-money-laundering rules set it.
         withdrawal_kyc_usdc=env.int("WITHDRAWAL_KYC_USDC", 2_000_000_000, validate=Range(min=0)),
         smtp_url=_smtp_url(env.str("SMTP_URL", ""), sandbox),

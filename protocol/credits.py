@@ -1,7 +1,7 @@
 """Checks what expired prizes of earlier rounds brought into a round's reserve.
 
 The rule: a credit is what nobody claimed of an earlier round, to the micro-USDC; it is never more than that
-round paid in prizes, and never comes from a round that paid nothing.
+round paid in prizes, never comes from a round that paid nothing, and never comes twice.
 
 Implements docs/protocol.md, section 7 (settlement).
 """
@@ -37,6 +37,7 @@ def check_credits(bundle: Bundle, earlier: Earlier | None, claims: Claims | None
 
     Raises NotVerified at the first credit that cannot be true.
     """
+    bound = _walked_back_to(bundle, earlier)
     for credit in bundle.reserve_credits or ():
         name = f"credit of round {credit.round_id}"
         source = None if earlier is None else earlier(credit.round_id)
@@ -44,7 +45,30 @@ def check_credits(bundle: Bundle, earlier: Earlier | None, claims: Claims | None
             yield Check(f"{name} to the reserve", proved=False)
             continue
         told = None if claims is None else claims(credit.round_id)
-        yield Check(f"{name} to the reserve", proved=_explained(name, credit, source, told))
+        explained = _explained(name, credit, source, told)
+        yield Check(f"{name} to the reserve", proved=explained and credit.round_id >= bound)
+
+
+def _walked_back_to(bundle: Bundle, earlier: Earlier | None) -> int:
+    """The first of the rounds that the hashes bind to this one, of those back to the first one credited.
+
+    None of them may have counted a credit of this round before.
+    """
+    credited = {credit.round_id for credit in bundle.reserve_credits or ()}
+    later, bound = bundle, bundle.round_id
+    while credited and later.round_id > min(credited):
+        before = None if earlier is None else earlier(later.round_id - 1)
+        if before is None:
+            return bound
+        if later.previous_round_hash is not None:
+            same(f"previousRoundHash of round {later.round_id}", before.round_hash, later.previous_round_hash)
+        # A round that failed before it was sealed carries no hash of the one before: nothing binds what lies behind.
+        if later.previous_round_hash is not None and bound == later.round_id:
+            bound = before.round_id
+        if twice := credited & {credit.round_id for credit in before.reserve_credits or ()}:
+            raise NotVerified(f"credit of round {min(twice)}", f"round {before.round_id} counted it already")
+        later = before
+    return bound
 
 
 def _explained(name: str, credit: ReserveCredit, source: Bundle, told: Sequence[TierClaims] | None) -> bool:

@@ -9,26 +9,22 @@ Implements docs/protocol.md, section 10 (proof bundle).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from protocol import chain, seed
 from protocol.bundle import Bundle, SealedManifest, parse_bundle
-from protocol.checks import Check, NotVerified, absent, needed, same
+from protocol.checks import Check, NotVerified, needed, same
 from protocol.credits import Claims, Earlier, check_credits
 from protocol.errors import Invalid
 from protocol.manifest import contradictions, manifest_hash, read_manifest
 from protocol.numbers import draw_numbers
 from protocol.outcome import Tickets, check_outcome
 from protocol.rules import parse_amount
+from protocol.stages import check_stage, is_settled
 
 Previous = Callable[[int], Any]
 """Gives the bundle of an earlier round as parsed JSON, or None when the caller has none to offer."""
-
-_ANCHORED = ("SEALED", "ESCROWED", "DRAWN", "SETTLED", "CLOSED")
-_EFFECTIVE = ("ESCROWED", "DRAWN", "SETTLED", "CLOSED")
-_DRAWN = ("DRAWN", "SETTLED", "CLOSED")
-_SETTLED = ("SETTLED", "CLOSED")
-_FINISHED = ("SETTLED", "CLOSED", "FAILED")
 
 
 def check_bundle(
@@ -50,39 +46,21 @@ def check_bundle(
         yield from _check_draw(bundle)
         yield from check_outcome(bundle, tickets)
         yield from _check_round_hash(bundle)
-        yield from _check_previous(bundle, previous)
-        yield from check_credits(bundle, None if previous is None else _offered(previous), claims)
+        earlier = None if previous is None else _offered(previous)
+        yield from _check_previous(bundle, earlier)
+        yield from check_credits(bundle, earlier, claims)
     except NotVerified:
         raise
     except Invalid as problem:
         raise NotVerified("", problem.message) from None
 
 
-def is_settled(bundle: Bundle) -> bool:
-    """Whether the round is over and paid out, so that everything about it can be checked."""
-    return bundle.state in _SETTLED
-
-
 def _check_stated_fields(bundle: Bundle) -> Iterator[Check]:
     """What follows from the state and the mode alone: which fields are there, and what they say in every
     bundle.
     """
-    for names, states in (
-        (("sealed_at", "previous_round_hash", "full_manifest_hash", "chained_anchor_hash"), _ANCHORED),
-        (("effective_manifest_hash",), _EFFECTIVE),
-        (("draw_seed", "numbers", "winner_counts", "reserve_credits"), _DRAWN),
-        (("winners_root", "ledger", "settlement_hash"), _SETTLED),
-        (("round_hash",), _FINISHED),
-        (("failure_reason",), ("FAILED",)),
-    ):
-        for name in names:
-            if bundle.state in states and getattr(bundle, name) is None:
-                raise NotVerified(_camel(name), f"missing, though the round is {bundle.state}")
+    check_stage(bundle)
     same("honestLimits", list(seed.HONEST_LIMITS[bundle.mode]), list(bundle.honest_limits))
-    if bundle.state != "FAILED":
-        absent("failureReason", bundle.failure_reason)
-    if bundle.state not in _FINISHED:
-        absent("roundHash", bundle.round_hash)
     same("rulesHash", bundle.rules.hash, bundle.rules_hash)
     yield Check("rulesHash")
 
@@ -90,12 +68,11 @@ def _check_stated_fields(bundle: Bundle) -> Iterator[Check]:
 def _check_sealing(bundle: Bundle) -> Iterator[Check]:
     reasons = {exclusion.operator_id: exclusion.reason for exclusion in bundle.exclusions}
     for manifest in bundle.manifests:
-        _check_manifest(bundle.round_id, manifest, reasons.get(manifest.operator_id))
+        _check_manifest(bundle.round_id, manifest)
     sealed = {manifest.operator_id for manifest in bundle.manifests}
     for operator_id, reason in reasons.items():
-        if (reason == "missed_sealing" and operator_id in sealed) or (
-            reason == "missed_escrow" and operator_id not in sealed
-        ):
+        # Who sealed can only have missed its escrow, and nobody else can: a misfit manifest is left out at sealing.
+        if (reason == "missed_escrow") != (operator_id in sealed):
             raise NotVerified(f"exclusion of {operator_id}", f"{reason} contradicts the manifests")
     if bundle.manifests:
         yield Check(f"manifests ({len(bundle.manifests)})")
@@ -120,11 +97,9 @@ def _check_sealing(bundle: Bundle) -> Iterator[Check]:
         yield Check("effectiveManifestHash")
 
 
-def _check_manifest(round_id: int, manifest: SealedManifest, excluded_for: str | None) -> None:
+def _check_manifest(round_id: int, manifest: SealedManifest) -> None:
     operator_id = manifest.operator_id
     same(f"manifestHash of {operator_id}", manifest_hash(manifest.manifest_json), manifest.manifest_hash)
-    if excluded_for == "manifest_mismatch":
-        return  # It was excluded precisely because its manifest says something untrue.
     try:
         claims = read_manifest(manifest.manifest_json)
     except Invalid as problem:
@@ -212,18 +187,19 @@ def _check_round_hash(bundle: Bundle) -> Iterator[Check]:
     yield Check("roundHash")
 
 
-def _check_previous(bundle: Bundle, previous: Previous | None) -> Iterator[Check]:
+def _check_previous(bundle: Bundle, offered: Earlier | None) -> Iterator[Check]:
     """Walks back to the last settled round, whose hash and balances this one must carry on."""
     if bundle.previous_round_hash is None:
         return
     later = bundle
     while later.round_id > 1:
-        raw = None if previous is None else previous(later.round_id - 1)
-        if raw is None:
+        earlier = None if offered is None else offered(later.round_id - 1)
+        if earlier is None:
             yield Check("previousRoundHash, pool0 and reserve0", proved=False)
             return
-        earlier = _check_earlier(later.round_id - 1, raw)
-        if later.previous_round_hash is not None:
+        if later.previous_round_hash is None:
+            yield Check(f"round {earlier.round_id}, before round {later.round_id} that failed unsealed", proved=False)
+        else:
             name = "previousRoundHash" if later is bundle else f"previousRoundHash of round {later.round_id}"
             same(name, earlier.round_hash, later.previous_round_hash)
         if bundle.ledger is None or is_settled(earlier):
@@ -252,9 +228,16 @@ def _with_credits(bundle: Bundle, reserve1: str | None) -> str | None:
 
 
 def _offered(previous: Previous) -> Earlier:
+    known: dict[int, Bundle] = {}
+
     def earlier(round_id: int) -> Bundle | None:
-        raw = previous(round_id)
-        return None if raw is None else _check_earlier(round_id, raw)
+        if round_id not in known:
+            raw = previous(round_id)
+            if raw is None:
+                return None
+            # Checked already, and much the largest part of it.
+            known[round_id] = replace(_check_earlier(round_id, raw), manifests=())
+        return known[round_id]
 
     return earlier
 
@@ -270,8 +253,3 @@ def _check_earlier(round_id: int, raw: Any) -> Bundle:
     except NotVerified as problem:
         raise NotVerified(f"round {round_id}", problem.message) from None
     return earlier
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

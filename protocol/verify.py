@@ -28,6 +28,9 @@ from protocol.outcome import needs_tickets
 from protocol.proof import check_bundle
 from protocol.verify_sources import Coordinator, Files, Source
 
+LONGEST_MESSAGE = 2_000
+"""Characters shown of a difference."""
+
 
 class Progress:
     """A bar on a terminal's stderr, nothing elsewhere."""
@@ -78,10 +81,10 @@ def verify(source: Source, out: IO[str], screen: IO[str]) -> int:
         finally:
             progress.clear()
     except NotVerified as difference:
-        print(f"not verified: {difference.message}", file=out)
+        print(f"not verified: {_on_one_line(difference.message)}", file=out)
         return 1
     except LotteryError as problem:
-        print(problem.message, file=screen)
+        print(_on_one_line(problem.message), file=screen)
         return 2
     print(_verdict(bundle), file=out)
     return 0
@@ -90,7 +93,9 @@ def verify(source: Source, out: IO[str], screen: IO[str]) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Reads the command line, verifies, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m protocol.verify", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("source", metavar="URL|BUNDLE", help="the coordinator's address, or a bundle's file")
+    parser.add_argument(
+        "source", metavar="URL|BUNDLE", help="the coordinator's address, from https:// on, or a bundle's file"
+    )
     parser.add_argument("--round", type=int, metavar="N", help="which round (with a URL)")
     parser.add_argument("--tickets", type=Path, metavar="DIR", help="folder of <operatorId>.ndjson[.gz] (with a file)")
     parser.add_argument(
@@ -114,13 +119,21 @@ def main(arguments: list[str] | None = None) -> int:
         source = Coordinator(given.source, given.round)
     else:
         if given.round is not None:
-            parser.error("--round goes with a URL; a bundle names its round itself")
+            parser.error("--round goes with a URL, from https:// or http:// on; a bundle names its round itself")
         source = Files(Path(given.source), given.tickets, given.previous)
     try:
         return verify(source, sys.stdout, sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 2
+
+
+def _on_one_line(message: str) -> str:
+    """The message with nothing in it that moves a terminal's cursor: what was found is whatever somebody wrote there, a
+    line of its own that says `verified` included.
+    """
+    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message[:LONGEST_MESSAGE])
+    return " ".join(shown.split()) + (" …" if len(message) > LONGEST_MESSAGE else "")
 
 
 def _verdict(bundle: Bundle) -> str:

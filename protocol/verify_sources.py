@@ -83,14 +83,19 @@ class Coordinator:
 
     def claims(self, round_id: int) -> Sequence[TierClaims]:
         listed = [[0, 0] for _ in range(TIER_COUNT - 1)]
+        last = [("", "")] * len(listed)
         for offset in count(0, CLAIMS_PAGE):
             url = f"{self._draws}/{round_id}?limit={CLAIMS_PAGE}&offset={offset}"
             with self._open(url) as answer:
                 page = claims_page(_parsed(answer, f"sub-prizes of round {round_id}"))
-            for tier, claimed in enumerate(page):
-                listed[tier][0] += len(claimed)
-                listed[tier][1] += claimed.count(False)
-            if all(len(claimed) < CLAIMS_PAGE for claimed in page):
+            for tier, prizes in enumerate(page):
+                for operator_id, ticket_id, claimed in prizes:
+                    if (operator_id, ticket_id) <= last[tier]:
+                        raise NotVerified(f"sub-prizes of round {round_id}", f"{ticket_id!r} stands twice or astray")
+                    last[tier] = operator_id, ticket_id
+                    listed[tier][0] += 1
+                    listed[tier][1] += not claimed
+            if all(len(prizes) < CLAIMS_PAGE for prizes in page):
                 return [TierClaims(*tier) for tier in listed]
         raise AssertionError("unreachable: pages end")
 
@@ -135,7 +140,9 @@ class Files:
             raise Unavailable("this round is drawn: name the folder of its sealed tickets with --tickets DIR")
         plain = self._tickets / f"{operator_id}.ndjson"
         packed = self._tickets / f"{operator_id}.ndjson.gz"
-        with _opened(packed if packed.exists() and not plain.exists() else plain) as file:
+        if not plain.exists() and not packed.exists():
+            raise Unavailable(f"the sealed tickets of {operator_id} are neither in {plain} nor in {packed.name}")
+        with _opened(plain if plain.exists() else packed) as file:
             yield from _lines(file)
 
     def previous(self, round_id: int) -> Any:
@@ -153,21 +160,32 @@ class Files:
             return _parsed(file, f"bundle {path}")
 
 
-def claims_page(raw: Any) -> list[list[bool]]:
-    """Whether each prize on a page was claimed, by tier 1 to 5. Raises NotVerified when it is no such page."""
+def claims_page(raw: Any) -> list[list[tuple[str, str, bool]]]:
+    """The prizes on a page by tier 1 to 5, each with its operator, its ticket and whether it was claimed. Raises
+    NotVerified when it is no such page.
+    """
     try:
-        tiers = sorted(raw["tiers"], key=lambda tier: int(tier["tier"]))
-        page = [[winner["claimed"] is True for winner in tier["winners"]] for tier in tiers]
-    except (KeyError, TypeError, ValueError):
-        page = []
-    if len(page) != TIER_COUNT - 1:
+        page = [[_prize(winner) for winner in tier["winners"]] for tier in raw["tiers"]]
+        numbers = [tier["tier"] for tier in raw["tiers"]]
+    except (KeyError, TypeError):
+        numbers = []
+    if numbers != list(range(1, TIER_COUNT)):
         raise NotVerified("sub-prizes", "not a list of five tiers")
     return page
 
 
+def _prize(winner: Any) -> tuple[str, str, bool]:
+    operator_id, ticket_id, claimed = winner["operatorId"], winner["ticketId"], winner["claimed"]
+    if not isinstance(operator_id, str) or not isinstance(ticket_id, str) or not isinstance(claimed, bool):
+        raise TypeError
+    return operator_id, ticket_id, claimed
+
+
 def _patience(retry_after: str | None, attempt: int) -> float:
-    asked = int(retry_after) if retry_after is not None and retry_after.isdecimal() else 2**attempt
-    return min(asked, LONGEST_WAIT_SECONDS)
+    if retry_after is None or not retry_after.isdecimal():
+        return float(min(2**attempt, LONGEST_WAIT_SECONDS))
+    # A number of more digits is longer than we wait in any case, and one of very many cannot be read.
+    return float(min(int(retry_after[:9]), LONGEST_WAIT_SECONDS))
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -11,11 +11,18 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
+from models.archive_checks import Checked
 from models.chores import Name, put_off, take
 from models.retention import purge_deliveries
 from models.session import transaction
 from models.settings import settings
-from models.ticket_drops import check_next_archive, detach_tickets, drop_tickets, droppable_rounds
+from models.ticket_drops import (
+    check_archives,
+    check_next_archive,
+    detach_tickets,
+    drop_tickets,
+    droppable_rounds,
+)
 from tasks.bell import Bell, answers, ring_after_commit
 from tasks.expiring import expire_next
 
@@ -74,13 +81,22 @@ def _drop_tickets(session: Session) -> Piece:
         return Piece(more=False, told={})
     checked = check_next_archive(session, days)
     if checked is not None:
-        if not checked.intact:
-            log.error("archive damaged", extra={"round": checked.round_id, "operator": checked.operator_id})
+        _tell_of_damage(checked)
         return Piece(more=True, told={})
     for round_id in droppable_rounds(session, days):
-        if detach_tickets(round_id) and drop_tickets(session, round_id):
+        if not detach_tickets(round_id):
+            continue
+        damaged = check_archives(session, round_id)
+        if damaged is not None:
+            _tell_of_damage(damaged)
+        elif drop_tickets(session, round_id):
             return Piece(more=True, told={"round": round_id, "older_than_days": days})
     return Piece(more=False, told={})
+
+
+def _tell_of_damage(checked: Checked) -> None:
+    if not checked.intact:
+        log.error("archive damaged", extra={"round": checked.round_id, "operator": checked.operator_id})
 
 
 _PIECES: Final[Mapping[Name, Callable[[Session], Piece]]] = {

@@ -35,6 +35,8 @@ def tabulate(session: Session, piece: Piece) -> dict[str, Any]:
     try:
         with checked_copy(session, piece.round_id, piece.operator_id) as archive:
             _compare(session, piece, archive, result)
+    except MemoryError:  # Arrow's own among them, which is one of its exceptions too: nothing is wrong but here
+        raise
     except (UnusableArchive, pa.ArrowException, KeyError) as error:
         # What has its hash and is no archive all the same is damaged too: somebody replaced both.
         fault = error.code if isinstance(error, UnusableArchive) else Fault.ARCHIVE_DAMAGED

@@ -26,8 +26,10 @@ _used: dict[str, tuple[psycopg2.extensions.connection, Picture]] = {}
 """The databases of this process, as they were when they were new, each with a session that knows its tables already."""
 
 
-def made_once(template: str, migrate: Sequence[str]) -> str:
-    """The name of a database that the command ``migrate`` has made ready: by the first worker that needs it."""
+def made_once(template: str, migrate: Sequence[str], then: str = "SELECT 1") -> str:
+    """The name of a database that the command ``migrate`` and the statement ``then`` have made ready: by the first
+    worker that needs it.
+    """
     name = _template(template)
     with _session(_admin_url()) as cursor:
         # Held until this session ends: the other workers wait here, then find the work done.
@@ -37,6 +39,8 @@ def made_once(template: str, migrate: Sequence[str]) -> str:
             unfinished = f"{name}_unfinished"
             cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(unfinished)))
             _migrate(migrate, _url_of(unfinished))
+            with _session(_plain_url_of(unfinished)) as new:
+                new.execute(then)
             cursor.execute(
                 sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(unfinished), sql.Identifier(name))
             )

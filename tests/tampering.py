@@ -18,6 +18,11 @@ _A_WIN = "ctid = (SELECT min(ctid) FROM winners WHERE operator_id = 'op_b')"
 _A_TICKET = "operator_id = 'op_b' AND ticket_id = 't-7'"
 _PIECES = "UPDATE archive_pieces SET content = {} WHERE key LIKE '%/op\\_b/%'"
 
+A_FLIPPED_BYTE = (
+    "UPDATE archive_pieces SET content = set_byte(content, 99, get_byte(content, 99) # 1) WHERE key LIKE '{}'"
+)
+"""Of the files whose keys are like this; underlines in keys want a backslash."""
+
 CHANGED_ROW = {"rows_not_as_archived"}
 OTHER_WINNERS = {"winners_differ"}
 

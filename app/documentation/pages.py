@@ -1,4 +1,4 @@
-"""``GET /openapi.json`` for programs; ``/docs``, ``/docs/guide``, ``/docs/sdk`` and ``/docs/protocol`` for people.
+"""``GET /openapi.json`` for programs; ``/docs`` and the texts below it for people.
 
 The one rule kept here: what is served here is about the API and no part of it: nobody needs a credential for it, and
 all of it comes from this machine. The pages run no script, and their policy forbids any.
@@ -22,8 +22,8 @@ POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 TEXTS = Path(__file__).parents[2] / "docs"
-GUIDE, SDK, PROTOCOL = "operator-guide.md", "sdk.md", "protocol.md"
-PLACES = ((GUIDE, "/docs/guide"), (SDK, "/docs/sdk"), (PROTOCOL, "/docs/protocol"))
+GUIDE, SDK, PLAYER, PROTOCOL = "operator-guide.md", "sdk.md", "player.md", "protocol.md"
+PLACES = ((GUIDE, "/docs/guide"), (SDK, "/docs/sdk"), (PLAYER, "/docs/player"), (PROTOCOL, "/docs/protocol"))
 _NAMES = {
     "operatorKey": "an API key",
     "accessToken": "an access token",
@@ -56,6 +56,12 @@ def guide() -> Response:
 def sdk() -> Response:
     """The client for operators."""
     return _page(_rendered_text(SDK))
+
+
+@documentation.get("/docs/player")
+def player() -> Response:
+    """The player node: a reference operator."""
+    return _page(_rendered_text(PLAYER))
 
 
 @documentation.get("/docs/protocol")

@@ -49,7 +49,10 @@ class When(Checked):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         match = re.fullmatch(r"([0-9]{1,6})([smhd])", value) if isinstance(value, str) else None
         if match is None:
-            return super().convert(value, param, ctx)
+            try:
+                return super().convert(value, param, ctx)
+            except click.BadParameter as error:
+                self.fail(f"{error.message} Or a time from now: 90s, 10m, 2h, 1d.", param, ctx)
         return datetime.now(UTC) + self.sign * timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 

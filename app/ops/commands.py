@@ -2,6 +2,7 @@
 
 from app.ops.admin_keys import admin_key
 from app.ops.applications import applications
+from app.ops.archives import archives
 from app.ops.audit import audit
 from app.ops.deliveries import deliveries
 from app.ops.endpoints import endpoints
@@ -26,6 +27,7 @@ ops = OpsGroup(
       flask ops endpoints list --state open        which receivers are down?
       flask ops deliveries list --status failed    who is not being reached, and why?
       flask ops rounds list                        where does each round stand?
+      flask ops archives check                     is all that was sealed still whole?
 
     \b
     Exit codes: 0 done, 1 refused (not found, wrong state, not confirmed),
@@ -35,7 +37,7 @@ ops = OpsGroup(
 for command in (requeue_matching, jobs, watch, cancel):
     deliveries.add_command(command)
 for group in (
-    *(queues, deliveries, endpoints, rounds, operators, applications, ledger, audit),
+    *(queues, deliveries, endpoints, rounds, archives, operators, applications, ledger, audit),
     *(admin_key, reencrypt_secrets),
 ):
     ops.add_command(group)

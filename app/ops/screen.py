@@ -27,6 +27,10 @@ MICRO = 1_000_000
 STYLES = {
     **dict.fromkeys(ERROR_CLASSES, "red"),
     "failed": "red",
+    "damaged": "red",
+    "missing": "red",
+    "not as sealed": "red",
+    "intact": "green",
     "FAILED": "red",
     "suspended": "red",
     "paused": "yellow",

@@ -16,6 +16,9 @@ from models.tables import metadata
 
 _PARTITION = re.compile(r"tickets_r\d+")
 
+# Both programs number their revisions alike: without this, one takes the other's schema for an old one of its own.
+_STRANGERS = text("SELECT to_regclass('alembic_version') IS NOT NULL AND to_regclass('operators') IS NULL")
+
 
 def _include(name: str | None, kind: str, parents: object) -> bool:
     """Rounds make their own ticket partitions; they are data, not schema."""
@@ -35,6 +38,8 @@ def run() -> None:
     engine = create_engine(sqlalchemy_url(url), connect_args={"connect_timeout": 5})
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('coordinator migrations'))"))
+        if connection.scalar(_STRANGERS) and connection.scalar(text("SELECT EXISTS (SELECT FROM alembic_version)")):
+            raise SettingsError("DATABASE_URL names another program's database; the coordinator needs one of its own")
         context.configure(connection=connection, target_metadata=metadata, include_name=_include)
         context.run_migrations()
     engine.dispose()

@@ -11,13 +11,15 @@ from typing import Any
 
 import click
 from flask.cli import AppGroup
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from player.models.session import transaction
+from player.models.schema import schema_fault
+from player.models.session import engine, transaction
 from player.models.staff import StaffKey, issue_staff_key, note, revoke, staff_keys
 from protocol.errors import LotteryError
 from protocol.timestamps import format_timestamp
 
-staff_key = AppGroup("staff-key", help="Make, list and revoke keys of the admin API.")
+staff_key = AppGroup("staff-key", help="Make, list and revoke keys of the admin API (header X-Admin-Key).")
 
 
 def _refusing(command: Callable[..., None]) -> Callable[..., None]:
@@ -27,6 +29,12 @@ def _refusing(command: Callable[..., None]) -> Callable[..., None]:
             command(**options)
         except LotteryError as error:
             raise click.ClickException(error.message) from None
+        except (OperationalError, ProgrammingError) as error:
+            # The database is away, or has no tables yet. With all of that in order it is a fault of ours.
+            fault = schema_fault(engine())
+            if fault is None:
+                raise
+            raise click.ClickException(fault) from error
 
     return run
 

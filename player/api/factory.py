@@ -31,7 +31,7 @@ from player.api import (
 from player.api.credentials import Guard, ask_player, ask_staff
 from player.api.parsing import Blueprint, Id
 from player.models import tables
-from player.settings import settings
+from player.settings import SettingsError, settings
 
 __all__ = ["create_app", "tables"]
 
@@ -61,9 +61,13 @@ BLUEPRINTS: tuple[tuple[Blueprint, Guard | None], ...] = (
 def create_app() -> Flask:
     """A new application, configured from the environment.
 
-    :raises player.settings.SettingsError: a setting is missing or cannot be used.
+    :raises SystemExit: a setting is missing or cannot be used.
     """
-    logs.configure(settings().log_level)
+    try:
+        logs.configure(settings().log_level)
+    except SettingsError as error:
+        # Making it is the start of a process (gunicorn, flask): one line, not a traceback.
+        raise SystemExit(f"node: {error}") from None
     app = Flask("player", static_folder=None)
     # A doubled slash is an unknown path, not a redirect: werkzeug's redirects are pages of HTML.
     app.url_map.merge_slashes = False

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_LONGEST = 300
+
 
 class CoordinatorError(Exception):
     """Base of all errors of this client. `request`: what was asked, such as `GET /api/operator/me`."""
@@ -44,7 +46,9 @@ class Unreachable(TryLater):
 
 class _Answered(CoordinatorError):
     def __init__(self, request: str, status: int, code: str, error: str, details: Any = None) -> None:
-        super().__init__(request, f"{status} {code}: {error}" if code else f"{status} {error}")
+        # Only where it is wrong: what is said of a field may repeat what was sent.
+        where = f" ({', '.join(map(str, details))[:_LONGEST]})" if isinstance(details, dict) and details else ""
+        super().__init__(request, f"{status} {code}: {error}{where}" if code else f"{status} {error}{where}")
         self.args = (request, status, code, error, details)
         self.status = status
         self.code = code
@@ -101,7 +105,6 @@ _BY_STATUS: dict[int, type[_Answered]] = {
     422: Invalid,
     429: RateLimited,
 }
-_LONGEST = 300
 
 
 def refusal(request: str, status: int, body: Any) -> CoordinatorError:

@@ -20,6 +20,8 @@ class Kind(StrEnum):
     """Tell the coordinator where to send events."""
     POLL = "poll"
     """Ask the coordinator for the rounds we are invited to, and for the jackpot."""
+    FORGET = "forget"
+    """Forget what is of no use any more."""
 
 
 class Chore(Due, Base):

@@ -31,7 +31,7 @@ class IdempotencyKey(Base):
     status: Mapped[int | None]
     answer: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """JSON and not JSONB: it is given again as it was, its fields in their order."""
-    created_at: Mapped[Created]
+    created_at: Mapped[Created] = mapped_column(index=True)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Transfer(Base):
     source: Mapped[str] = mapped_column(BYTE_ORDER)
     target: Mapped[str] = mapped_column(BYTE_ORDER)
     amount: Mapped[Micro]
-    created_at: Mapped[Created]
+    created_at: Mapped[Created] = mapped_column(index=True)
 
 
 def transfer(session: Session, reference: str, source: str, target: str, amount: int) -> bool:

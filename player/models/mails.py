@@ -25,7 +25,7 @@ class Mail(Due, Base):
     subject: Mapped[str]
     body: Mapped[str | None]
     attempts: Mapped[int] = mapped_column(server_default="0")
-    created_at: Mapped[Created]
+    created_at: Mapped[Created] = mapped_column(index=True)
     sent_at: Mapped[datetime | None]
 
 

@@ -25,7 +25,12 @@ def schema_fault(engine: Engine) -> str | None:
             found = MigrationContext.configure(connection).get_current_revision()
     except SQLAlchemyError:
         return "the database cannot be reached"
-    return None if found == wanted else f"the database's schema is {found or 'empty'} and must be {wanted}"
+    if found == wanted:
+        return None
+    return (
+        f"the database's schema is {found or 'empty'} and must be {wanted}: "
+        "run the release step (alembic -c player/alembic.ini upgrade head)"
+    )
 
 
 def exit_unless_usable(process: str) -> None:

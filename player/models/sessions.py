@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, ForeignKey, LargeBinary, func, select, update
+from sqlalchemy import ColumnElement, ForeignKey, LargeBinary, and_, func, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Created, Instant
@@ -30,7 +30,7 @@ class PlayerSession(Base):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     player_id: Mapped[int] = mapped_column(ForeignKey("players.id"), index=True)
     created_at: Mapped[Created]
-    last_used_at: Mapped[Created]
+    last_used_at: Mapped[Created] = mapped_column(index=True)
     address: Mapped[str | None]
     user_agent: Mapped[str | None]
     ended_at: Mapped[datetime | None]
@@ -43,7 +43,7 @@ class RefreshToken(Base):
 
     digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     session_id: Mapped[UUID] = mapped_column(ForeignKey("player_sessions.id"), index=True)
-    expires_at: Mapped[Instant]
+    expires_at: Mapped[Instant] = mapped_column(index=True)
     spent_at: Mapped[datetime | None]
 
 
@@ -54,7 +54,7 @@ class PasswordReset(Base):
 
     digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     player_id: Mapped[int] = mapped_column(ForeignKey("players.id"), index=True)
-    expires_at: Mapped[Instant]
+    expires_at: Mapped[Instant] = mapped_column(index=True)
     spent_at: Mapped[datetime | None]
 
 
@@ -126,12 +126,7 @@ def end_sessions(session: Session, player_id: int, *, but: UUID | None = None) -
 
 def sessions_of(session: Session, player_id: int) -> Sequence[PlayerSession]:
     """The sessions of a player that go on, the one used last first."""
-    wanted = select(PlayerSession).where(
-        PlayerSession.player_id == player_id,
-        PlayerSession.ended_at.is_(None),
-        # It was used last when its newest refresh token was issued, and cannot outlive that one.
-        PlayerSession.last_used_at > func.clock_timestamp() - REFRESH_LIFETIME,
-    )
+    wanted = select(PlayerSession).where(PlayerSession.player_id == player_id, goes_on())
     return session.scalars(wanted.order_by(PlayerSession.last_used_at.desc(), PlayerSession.id)).all()
 
 
@@ -147,6 +142,14 @@ def addresses_of(session: Session, email: str) -> Sequence[str]:
         )
     )
     return [address for address in session.scalars(wanted.distinct()) if address is not None]
+
+
+def goes_on() -> ColumnElement[bool]:
+    """Which sessions are not over."""
+    # One was used last when its newest refresh token was issued, and cannot outlive that one.
+    return and_(
+        PlayerSession.ended_at.is_(None), PlayerSession.last_used_at > func.clock_timestamp() - REFRESH_LIFETIME
+    )
 
 
 def _issue(session: Session, session_id: UUID) -> str:

@@ -5,6 +5,7 @@ answer; a provider that would pay twice for it is not a provider for us. A class
 setting ``PAYMENT_PORT`` (``package.module:Class``) and made without arguments.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -102,5 +103,15 @@ def payment_port() -> PaymentPort:
     try:
         made: PaymentPort = getattr(import_module(module), name)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise SettingsError(f"PAYMENT_PORT names nothing that can be used: {type(error).__name__}") from None
+        raise SettingsError(
+            f"PAYMENT_PORT must be package.module:Class, and this one cannot be made ({type(error).__name__})"
+        ) from None
     return made
+
+
+def exit_unless_made(process: str) -> None:
+    """Make the provider once at the start of a process; exit with one clear line if that cannot be done."""
+    try:
+        payment_port()
+    except SettingsError as error:
+        sys.exit(f"{process}: {error}")

@@ -1,4 +1,4 @@
-"""Chores: the heartbeat, the address for webhooks, and asking the coordinator what is new.
+"""Chores: the heartbeat, the address for webhooks, asking the coordinator what is new, forgetting what is old.
 
 The one rule kept here: a chore that fails says why in its row and is tried again soon; it never waits for another one.
 """
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from player.coordinator import Coordinator, CoordinatorError
 from player.models.chores import Chore, Kind, View
+from player.models.forgetting import BATCH, FORGOTTEN
 from player.models.session import database_now, transaction
 from player.models.views import keep_view
 from player.settings import settings
@@ -31,6 +32,9 @@ RECEIVER = "/webhooks/coordinator"
 """Where this node receives webhooks, below PUBLIC_URL."""
 _VIEW_SECONDS = 10.0
 _AGAIN_SECONDS = 5.0
+_FORGET_SECONDS = 60.0
+_FORGET_AT_A_TIME = 20
+"""Batches of one table in one turn: less than a minute's work, so that the chore's lease outlasts it."""
 
 
 @dramatiq.actor(broker=broker, queue_name=QUEUE)
@@ -90,6 +94,14 @@ def _poll(coordinator: Coordinator) -> None:
             keep_view(session, name, body)
 
 
+def _forget(_: Coordinator) -> None:
+    for kind in FORGOTTEN:
+        for _batch in range(_FORGET_AT_A_TIME):
+            with transaction() as session:
+                if kind.some(session) < BATCH:
+                    break
+
+
 _VIEWS: Final[Mapping[str, Callable[[Coordinator], Any]]] = MappingProxyType(
     {
         "jackpot": Coordinator.jackpot,
@@ -103,5 +115,6 @@ _CHORES: Final[Mapping[Kind, tuple[Callable[[Coordinator], None], Callable[[], f
         Kind.HEARTBEAT: (_beat, lambda: settings().heartbeat_seconds),
         Kind.WEBHOOK: (_register, lambda: settings().heartbeat_seconds),
         Kind.POLL: (_poll, lambda: settings().poll_seconds),
+        Kind.FORGET: (_forget, lambda: _FORGET_SECONDS),
     }
 )

@@ -7,11 +7,13 @@ import os
 import sys
 
 from player.models.schema import exit_unless_usable
+from player.payments.port import exit_unless_made
 
 
 def main() -> None:
     """Become the Dramatiq command line with our settings; WORKER_PROCESSES and WORKER_THREADS size it."""
     exit_unless_usable("worker")
+    exit_unless_made("worker")
     # By default an idle worker sleeps up to half a second before it sees a new message.
     os.environ.setdefault("dramatiq_worker_timeout", "50")
     command = [

@@ -69,6 +69,7 @@ MAY: dict[tuple[str, str], Door] = {
     ("GET", "/docs"): ANYBODY,
     ("GET", "/docs/guide"): ANYBODY,
     ("GET", "/docs/sdk"): ANYBODY,
+    ("GET", "/docs/player"): ANYBODY,
     ("GET", "/docs/protocol"): ANYBODY,
     ("GET", "/docs/style.css"): ANYBODY,
     ("GET", "/docs/icon.svg"): ANYBODY,

@@ -21,7 +21,7 @@ from app.openapi import document_of
 from models.settings import SettingsError, read_settings, settings
 from tests.app.conftest import Caller, assert_error
 
-PAGES = ("/docs", "/docs/guide", "/docs/sdk", "/docs/protocol")
+PAGES = ("/docs", "/docs/guide", "/docs/sdk", "/docs/player", "/docs/protocol")
 every_page = pytest.mark.parametrize("path", PAGES)
 VOID = {"meta", "link", "br", "hr", "img", "wbr", "use", "input"}
 

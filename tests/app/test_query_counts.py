@@ -22,7 +22,7 @@ from tests.factories import a_played_round, a_round, an_operator, manifest, move
 STATEMENTS = {
     "GET /health": 0,
     "GET /health/ready": 2,
-    "GET /metrics": 18,
+    "GET /metrics": 19,
     "GET /api/public/rounds": 2,
     "GET /api/public/rounds/<round_id>": 3,
     "GET /api/public/rounds/<round_id>/events": 2,

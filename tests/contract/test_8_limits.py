@@ -10,7 +10,7 @@ from tests.contract.fields import NUMBERS
 from tests.contract.shapes import each
 from tests.contract.world import OPEN, RANGES, Party, World, ticket
 
-SECRETS = {"ENCRYPTION_KEYS": "unused", "JWT_KEYS": "unused:" + "unused" * 6}
+SECRETS = {"ENCRYPTION_KEYS": "unused" * 7 + "U=", "JWT_KEYS": "unused:" + "unused" * 6}
 ENGINES = {"DATABASE_URL": "postgresql://nowhere/none", "REDIS_URL": "redis://nowhere"}
 
 

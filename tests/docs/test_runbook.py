@@ -27,6 +27,7 @@ EXAMPLES = {
     "ROUND": "1",
     "DELIVERY": "00000000-0000-4000-8000-000000000001",
     "JOB": "1",
+    "FOLDER": ".",
     "WHY": "a drill",
 }
 ADDRESS = re.compile(r"\$URL(/[\w/]+)")
@@ -120,6 +121,7 @@ def test_links_within_the_page_lead_somewhere() -> None:
     "said",
     [
         "cannot ring for due rows",
+        "archive damaged",
         "ringing for due rows again",
         "cannot lease deliveries",
         "cannot write down attempts",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,6 +156,14 @@ def test_what_is_no_archive_at_all_is_a_damaged_one(content: bytes) -> None:
         for ask in (len, lambda reader: reader.find("t"), lambda reader: list(reader.numbers())):
             with pytest.raises(ArchiveDamaged, match="an/archive is not what was archived"):
                 ask(reader_of(content, 1, "0" * 64))
+
+
+def test_an_archive_that_there_is_no_memory_for_is_not_a_damaged_one(
+    large: ArchiveReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.read_row_group", lambda *_, **__: pa.allocate_buffer(1 << 62))
+    with pytest.raises(MemoryError):
+        list(large.numbers())
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from app.desk.archives import restored
 from models.archive_reader import open_archive, open_copy
 from models.archive_s3 import S3Store, _client
 from models.archive_store import PostgresStore
@@ -119,6 +120,23 @@ def test_a_round_is_archived_where_the_setting_says_and_read_from_there() -> Non
     with transaction() as session, open_copy(session, round_id, "op_b") as copy:
         for reader in (open_archive(session, round_id, "op_b"), copy):
             assert list(reader.tickets()) == sorted(some_tickets(30, 1))
+
+
+@pytest.mark.usefixtures("house")
+def test_a_damaged_object_is_not_written_over_and_a_lost_one_is_put_where_it_was(bucket: Any) -> None:
+    a_played_round(some_operators(1), State.ESCROWED)
+    [(first,)] = rows("SELECT key FROM ticket_archives")
+    damaged = bucket.Object(f"of/ours/{first}")
+    content = damaged.get()["Body"].read()
+    damaged.put(Body=content[:-9] + b"x" + content[-8:])
+    second = first.replace(".parquet", ".2.parquet")
+    for _ in range(2):
+        with transaction() as session:
+            [one] = restored(session, "nina", 1, "a disk")["restored"]
+        assert rows("SELECT key FROM ticket_archives") == [(one["key"],)] == [(second,)]
+        assert bucket.Object(f"of/ours/{second}").get()["Body"].read() == content
+        bucket.Object(f"of/ours/{second}").delete()
+    assert damaged.get()["Body"].read() != content
 
 
 @pytest.mark.usefixtures("bucket", "house")

@@ -177,6 +177,29 @@ def test_a_file_that_an_archive_names_stays() -> None:
     assert read() == b"abc"
 
 
+def test_an_archive_moves_only_to_a_whole_file_that_is_named_by_its_hash() -> None:
+    put(b"abc")
+    named()
+    moved, short, other = "r1/op_a/x.2.parquet", "r1/op_a/x.3.parquet", "r1/op_a/y.2.parquet"
+    put(b"abc", moved)
+    put(b"ab", short)
+    put(b"abc", other)
+    move = "UPDATE ticket_archives SET key = '{}'"
+    assert "no whole file" in refused(move.format(short))
+    assert "no whole file" in refused(move.format("r1/op_a/x.4.parquet"))
+    for statement in (
+        move.format("r1/op_a/y"),
+        move.format(moved) + ", store = 's3'",
+        move.format(moved) + ", bytes = 2",
+    ):
+        assert "only ever added to" in refused(statement), statement
+    with transaction() as session:
+        session.execute(text(move.format(moved)))
+        PostgresStore(session).delete(KEY)
+    with pytest.raises(DBAPIError, match="never deleted"), transaction() as session:
+        PostgresStore(session).delete(moved)
+
+
 @pytest.mark.parametrize(
     "statement",
     ["UPDATE ticket_archives SET sha256 = 'y'", "DELETE FROM ticket_archives", "TRUNCATE ticket_archives CASCADE"],

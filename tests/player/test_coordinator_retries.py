@@ -138,6 +138,7 @@ def test_a_refusal_is_raised_at_once_with_its_reason(stubborn: Stubborn, status:
     refused = raised.value
     assert (refused.status, refused.code, refused.error) == (status, "a_code", "no")
     assert refused.details == {"field": ["wrong"]}
+    assert "(field)" in str(refused)
     assert stubborn.clock.slept == []
 
 

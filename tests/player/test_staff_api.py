@@ -150,7 +150,7 @@ HOW_MANY = {
     "webhooks?handled=true": 0,
     "mails?playerId=1&sent=false": 1,
     "mails?sent=true": 0,
-    "chores": 3,
+    "chores": 4,
     "views": 0,
 }
 

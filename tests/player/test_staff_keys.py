@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import Result
 from flask import Flask
-from sqlalchemy import select
+from sqlalchemy import create_engine, select
 
 from player.models.session import transaction
 from player.models.staff import AuditEntry
@@ -63,3 +63,18 @@ def test_what_is_refused_is_said_in_one_line(application: Flask, words: list[str
     assert refused.exit_code == 1
     assert refused.output.startswith("Error: ")
     assert refused.output.count("\n") == 1
+
+
+def test_a_database_that_is_away_or_empty_is_said_in_one_line(
+    application: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with transaction() as session:
+        session.connection().exec_driver_sql("DROP TABLE staff_keys; DELETE FROM alembic_version")
+    empty = run(application, "list")
+    assert (empty.exit_code, empty.output.count("\n")) == (1, 1)
+    assert "run the release step" in empty.output
+    away = create_engine("postgresql+psycopg2://us@127.0.0.1:1/nowhere")
+    for place in ("player.models.session.engine", "player.api.commands.engine"):
+        monkeypatch.setattr(place, lambda: away)
+    told = run(application, "list")
+    assert (told.exit_code, told.output) == (1, "Error: the database cannot be reached\n")

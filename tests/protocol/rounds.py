@@ -165,8 +165,8 @@ def make_failed_round(round_id: int, previous: Round | None = None) -> Round:
     """A round that failed before anybody sealed."""
     bundle = make_round(round_id, previous=previous).bundle
     unreached = (
-        "sealedAt", "fullManifestHash", "chainedAnchorHash", "effectiveManifestHash", "drawSeed", "numbers",
-        "winnerCounts", "winnersRoot", "reserveCredits", "ledger", "settlementHash",
+        "previousRoundHash", "sealedAt", "fullManifestHash", "chainedAnchorHash", "effectiveManifestHash", "drawSeed",
+        "numbers", "winnerCounts", "winnersRoot", "reserveCredits", "ledger", "settlementHash",
     )  # fmt: skip
     reason = "no manifests"
     bundle |= dict.fromkeys(unreached)

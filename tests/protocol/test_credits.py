@@ -99,6 +99,37 @@ def test_a_credit_of_a_round_that_is_not_offered_is_taken_as_stated() -> None:
     assert not checks[CREDIT]
 
 
+def test_one_round_is_not_credited_twice() -> None:
+    one = a_round_with(jackpots=False)
+    told, amount = nothing_claimed(one)
+    two = make_round(2, previous=one, expired={1: amount})
+    three = make_round(3, previous=two)
+    four = make_round(4, previous=three, expired={1: amount})
+    again = refused(four, one, two, three, claims=lambda _: told)
+    assert again == "credit of round 1: round 2 counted it already"
+    once = make_round(4, previous=make_round(3, previous=make_round(2, previous=one)), expired={1: amount})
+    earlier = [one, make_round(2, previous=one), make_round(3, previous=make_round(2, previous=one))]
+    assert checked(once, *earlier, claims=lambda _: told)[CREDIT]
+    assert not checked(once, one, earlier[2], claims=lambda _: told)[CREDIT], "round 2 could have counted it"
+
+
+def test_a_credit_comes_from_the_round_that_the_hashes_lead_back_to() -> None:
+    one = a_round_with(jackpots=False)
+    two = make_round(2, previous=one)
+    other = next(made for salt in range(200, 400) if (made := make_round(1, salt=salt)).bundle["winnerCounts"][4] > 1)
+    told, amount = nothing_claimed(other)
+    three = make_round(3, previous=two, expired={1: amount})
+    assert refused(three, other, two, claims=lambda _: told).startswith("previousRoundHash of round 2: expected")
+
+
+def test_behind_a_round_that_failed_unsealed_a_credit_is_taken_as_stated() -> None:
+    one = a_round_with(jackpots=False)
+    told, amount = nothing_claimed(one)
+    two = make_failed_round(2, one)
+    three = make_round(3, previous=Round(two.bundle | {"ledger": one.bundle["ledger"]}), expired={1: amount})
+    assert not checked(three, one, two, claims=lambda _: told)[CREDIT], "no hash leads back to round 1"
+
+
 def test_a_list_of_other_winners_than_the_round_had_is_found() -> None:
     one = a_round_with(jackpots=False)
     told, amount = nothing_claimed(one)

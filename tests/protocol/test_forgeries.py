@@ -11,7 +11,7 @@ import pytest
 
 from protocol.checks import NotVerified
 from protocol.proof import check_bundle
-from tests.protocol.rounds import make_round
+from tests.protocol.rounds import before_the_draw, make_failed_round, make_round
 
 FIRST = make_round(tickets={"opB": 3, "opC": 2}, nonces=("opB",), salt=1)
 REAL = make_round(
@@ -79,8 +79,8 @@ def instead(path: Path, value: Any) -> Iterator[Any]:
     yield other  # of another round that is just as honest
 
 
-def with_value(path: Path, value: Any) -> Any:
-    changed = copy.deepcopy(REAL.bundle)
+def with_value(path: Path, value: Any, bundle: Any = REAL.bundle) -> Any:
+    changed = copy.deepcopy(bundle)
     if not path:
         return value
     place: Any = changed
@@ -119,6 +119,55 @@ def test_every_field_of_a_bundle_is_checked(path: Path, value: Any) -> None:
             assert name, told
             assert difference, told
     assert unnoticed == STATED.get(path, set())
+
+
+UNBOUND = {
+    # Nothing is anchored yet: what the round opened with is to be kept until it is.
+    "OPEN": {"roundId", "state", "seedCommit", "manifests"},
+    # Who is left out is final once the effective set is hashed.
+    "SEALED": {"exclusions", "exclusions.0.operatorId", "seed.nonces"},
+    "ESCROWED": {"seed.nonces"},
+    "DRAWN": set(),
+    # Its hash covers the anchor, which there is none of here, and the reason.
+    "FAILED": {"seedCommit", "manifests"},
+}
+"""For each state the fields that may say something else and still be verified so far."""
+
+
+def so_far(state: str) -> dict[str, Any]:
+    """What was published of the real one in an earlier state, or had it failed before it was sealed."""
+    failed = make_failed_round(2, FIRST).bundle
+    if state == "OPEN":
+        return failed | {"state": "OPEN", "failureReason": None, "roundHash": None}
+    if state == "DRAWN":
+        return REAL.bundle | {"state": "DRAWN", "settlementHash": None, "roundHash": None}
+    return failed if state == "FAILED" else before_the_draw(REAL, state).bundle
+
+
+@pytest.mark.parametrize("state", UNBOUND)
+def test_nothing_of_a_later_state_can_stand_in_a_bundle(state: str) -> None:
+    """Else a drawn round could be called sealed, and would be verified so far without a look at its tickets."""
+    bundle = so_far(state)
+    assert found(bundle) is None
+    assert "expected null" in str(found(REAL.bundle | {"state": state, "failureReason": bundle["failureReason"]}))
+    for key, value in REAL.bundle.items():
+        if bundle[key] is None and value is not None:
+            assert found(bundle | {key: value}), key
+    if state != "DRAWN":
+        secret = bundle["seed"] | {"secret": REAL.bundle["seed"]["secret"]}
+        assert str(found(bundle | {"seed": secret})).startswith("seed.secret: expected null")
+
+
+@pytest.mark.parametrize("state", UNBOUND)
+def test_before_its_end_a_round_is_checked_but_for_what_is_listed(state: str) -> None:
+    bundle = so_far(state)
+    unnoticed = {
+        ".".join(map(str, path))
+        for path, value in places(bundle)
+        for forged in instead(path, value)
+        if path and not same(forged, value) and found(with_value(path, forged, bundle)) is None
+    }
+    assert unnoticed == UNBOUND[state]
 
 
 @pytest.mark.parametrize("whole", [None, 1, "x", [], {}, [REAL.bundle], FIRST.bundle])

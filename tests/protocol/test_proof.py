@@ -41,7 +41,7 @@ def _changed(made: Round, **fields: Any) -> Round:
         make_round(nonces=()),
         make_round(nonces=("opA", "opB")),
         make_round(excluded={"opB": "missed_escrow", "opC": "missed_sealing"}),
-        make_round(excluded={"opB": "manifest_mismatch"}),
+        make_round(excluded={"opC": "manifest_mismatch"}),
         make_round(tickets={"opA": 1, "opB": 0}),
         make_round(rules=Rules()),
         make_round(tickets={f"op{number}": number for number in range(1, 30)}, nonces=("op7",)),
@@ -160,9 +160,11 @@ def test_the_wrong_kind_of_beacon_for_the_mode_is_found() -> None:
 
 
 def test_an_exclusion_that_contradicts_the_manifests_is_found() -> None:
-    for reason, operator_id in (("missed_sealing", "opB"), ("missed_escrow", "opX")):
+    for reason, operator_id in (("missed_sealing", "opB"), ("manifest_mismatch", "opB"), ("missed_escrow", "opX")):
         made = _changed(make_round(), exclusions=[{"operatorId": operator_id, "reason": reason}])
         assert _difference(made) == f"exclusion of {operator_id}: {reason} contradicts the manifests"
+    afterwards = make_round(excluded={"opB": "manifest_mismatch"})
+    assert _difference(afterwards).startswith("exclusion of opB"), "its manifest was right when it sealed"
 
 
 def test_a_manifest_that_says_something_else_than_the_bundle_is_found() -> None:
@@ -247,8 +249,9 @@ def _history() -> Iterator[Round]:
 def test_balances_are_followed_back_over_failed_rounds_to_the_last_settled_one() -> None:
     one, two, three, four, five = _history()
     assert int(three.bundle["ledger"]["reserve0"]) + int(three.bundle["ledger"]["pool0"]) > 0
-    for made, earlier in ((one, []), (two, [one]), (three, [one, two]), (five, [three, four])):
+    for made, earlier in ((one, []), (three, [one, two]), (five, [three, four])):
         assert "previousRoundHash" in _check(made, *earlier)
+    assert "round 3, before round 4 that failed unsealed" in _check(five, three, four), "no hash binds it"
     assert "pool0 and reserve0" in _check(five, three, four)
     assert "previousRoundHash, pool0 and reserve0" in _check(five, four), "round 3 was not offered"
 

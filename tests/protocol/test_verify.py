@@ -65,6 +65,16 @@ def test_an_honest_round_is_verified_and_every_check_is_listed(tmp_path: Path, p
     assert lines[-1] == "verified"
 
 
+@pytest.mark.parametrize("lie", ["\nverified", "\r\x1b[2Kverified", "\x85\u2028verified", " " * 200 + "verified"])
+def test_what_is_found_cannot_say_verified_on_a_line_of_its_own(tmp_path: Path, lie: str) -> None:
+    made = copy.deepcopy(SMALL_ROUND.bundle)
+    for wrong in (made | {"v": lie}, made | {"ledger": made["ledger"] | {"G": lie}}, made | {"ledger": {lie: "1"}}):
+        SMALL_ROUND.save(tmp_path).write_text(json.dumps(wrong), encoding="utf-8")
+        told = _refused(tmp_path / "bundle.json", "--tickets", tmp_path)
+        assert told.isprintable(), told
+        assert "  " not in told
+
+
 def test_changing_any_one_digit_of_the_bundle_is_found_and_named(tmp_path: Path) -> None:
     path = SMALL_ROUND.save(tmp_path)
     text = path.read_text()
@@ -233,7 +243,8 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
     path = make_round().save(tmp_path)
     assert "--tickets DIR" in _could_not_look(path)
     (tmp_path / "opB.ndjson").unlink()
-    assert "opB.ndjson: No such file" in _could_not_look(path, "--tickets", tmp_path)
+    missing = f"the sealed tickets of opB are neither in {tmp_path}/opB.ndjson nor in opB.ndjson.gz"
+    assert _could_not_look(path, "--tickets", tmp_path) == missing
 
 
 @pytest.mark.parametrize(
@@ -245,6 +256,7 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
         (["http://localhost:1", "--round", "x"], "invalid int value"),
         (["http://localhost:1", "--round", "1", "--tickets", "x"], "go with a file"),
         (["bundle.json", "--round", "1"], "--round goes with a URL"),
+        (["localhost:8000", "--round", "1"], "from https:// or http:// on"),
         (["bundle.json", "--surprise"], "unrecognized arguments"),
     ],
 )

@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,8 @@ def test_it_walks_back_over_failed_rounds_to_the_last_settled_one(service: Servi
     four = make_round(4, previous=Round(three.bundle | {"ledger": two.bundle["ledger"]}))
     service.publish(one, two, three, four)
     code, lines, _ = _run(service.url, 4)
-    assert (code, lines[-3:]) == (0, ["✓ previousRoundHash", "✓ pool0 and reserve0", "verified"])
+    behind = "– round 2, before round 3 that failed unsealed: taken as stated"
+    assert (code, lines[-4:]) == (0, [behind, "✓ previousRoundHash", "✓ pool0 and reserve0", "verified"])
     proofs = [path for path in service.asked if path.endswith("/proof")]
     assert proofs == [f"/api/public/rounds/{round_id}/proof" for round_id in (4, 3, 2)]
 
@@ -110,10 +112,13 @@ def test_a_credit_is_checked_against_the_claims_page_by_page(service: Service, m
     service.publish(one, two)
     counts = one.bundle["winnerCounts"][1:]
 
+    def prize(place: int, claimed: bool) -> dict[str, Any]:
+        return {"operatorId": "opA", "ticketId": f"t-{place:06}", "claimed": claimed}
+
     def page(offset: int, claimed: int = 0) -> Answer:
         left = [max(0, min(2, count - offset)) for count in counts]
         tiers = [
-            {"tier": tier, "winners": [{"claimed": place < claimed} for place in range(shown)]}
+            {"tier": tier, "winners": [prize(offset + place, place < claimed) for place in range(shown)]}
             for tier, shown in enumerate(left, start=1)
         ]
         return (200, {}, json.dumps({"tiers": tiers}).encode())
@@ -128,6 +133,9 @@ def test_a_credit_is_checked_against_the_claims_page_by_page(service: Service, m
     service.answers[address(0)] = [page(0, claimed=1)]
     code, lines, _ = _run(service.url, 2)
     assert (code, lines[-1].startswith("not verified: credit of round 1: expected")) == (1, True)
+    service.answers |= {address(0): [page(0)], address(2): [page(0)]}
+    code, lines, _ = _run(service.url, 2)
+    assert (code, lines[-1]) == (1, "not verified: sub-prizes of round 1: 't-000000' stands twice or astray")
     service.answers[address(0)] = [(200, {}, b'{"tiers": "none"}')]
     code, lines, _ = _run(service.url, 2)
     assert (code, lines[-1]) == (1, "not verified: sub-prizes: not a list of five tiers")
@@ -219,11 +227,12 @@ def test_it_waits_as_long_as_the_service_asks_and_goes_on(service: Service) -> N
         (503, {}, b"{}"),
         (503, {"Retry-After": "999999"}, b"{}"),
         (429, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, b"{}"),
+        (429, {"Retry-After": "9" * 5_000}, b"{}"),
     ]
     service.answers[path] = [*busy, *service.answers[path]]
     waits: list[float] = []
     assert _verify(service, waits) == (0, "")
-    assert waits == [7, 4, LONGEST_WAIT_SECONDS, 16]
+    assert waits == [7, 4, LONGEST_WAIT_SECONDS, 16, LONGEST_WAIT_SECONDS]
 
 
 def test_it_does_not_wait_for_ever(service: Service) -> None:

@@ -8,6 +8,7 @@ import random
 import tracemalloc
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
@@ -197,6 +198,30 @@ def test_of_many_differences_the_first_are_named_and_all_are_counted() -> None:
     result = results()["op_b"]
     assert len(result["differences"]) == 10
     assert (sum(result["storedByTier"]), sum(result["foundByTier"])) == (0, wins)
+
+
+def test_a_full_disk_says_nothing_about_an_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    round_id = a_drawn_round()
+    with monkeypatch.context() as full:
+        # Unbuffered, as a large archive's blocks are.
+        full.setattr("models.archive_copies.TemporaryFile", lambda: io.FileIO("/dev/full", "r+"))
+        with pytest.raises(OSError, match="No space left"):
+            work(round_id)
+    assert set(results().values()) == {None}, "nobody is accused, and it is done again"
+    assert settled(round_id)
+
+
+@pytest.mark.parametrize("reads", ["parquet.ParquetFile.read_row_group", "csv.read_csv"])
+def test_a_machine_out_of_memory_says_nothing_about_an_archive_or_rows(
+    monkeypatch: pytest.MonkeyPatch, reads: str
+) -> None:
+    round_id = a_drawn_round()
+    with monkeypatch.context() as full:
+        full.setattr(f"pyarrow.{reads}", lambda *_, **__: pa.allocate_buffer(1 << 62))
+        with pytest.raises(pa.ArrowMemoryError):
+            work(round_id)
+    assert set(results().values()) == {None}
+    assert settled(round_id)
 
 
 def test_once_the_cause_is_mended_it_is_tabulated_again_and_settled() -> None:

@@ -12,7 +12,13 @@ from sqlalchemy.exc import DBAPIError
 
 from models import ticket_drops
 from models.session import engine, transaction
-from models.ticket_drops import check_next_archive, detach_tickets, drop_tickets, droppable_rounds
+from models.ticket_drops import (
+    check_archives,
+    check_next_archive,
+    detach_tickets,
+    drop_tickets,
+    droppable_rounds,
+)
 from models.tickets import stream_tickets
 from protocol.lifecycle import State
 from tasks import chores
@@ -30,6 +36,7 @@ from tests.factories import (
     take_to,
     work,
 )
+from tests.tampering import A_FLIPPED_BYTE, tampered
 from tests.ticket_drops import age, do_what_is_due, has_rows, keep_rows_for
 
 pytestmark = pytest.mark.usefixtures("house")
@@ -141,6 +148,9 @@ def test_the_database_keeps_rows_whose_archives_were_not_found_whole_or_that_are
         assert check_next_archive(session, 30) is None
         assert droppable_rounds(session, 30) == [round_id]
     assert refused(f"SELECT drop_tickets({round_id})") == f"the tickets of round {round_id} are not detached"
+    assert detach_tickets(round_id)
+    late = f"the archive of op_a in round {round_id} was not read in this transaction"
+    assert refused(f"SELECT drop_tickets({round_id})") == late
     execute("UPDATE archive_checks SET sha256 = 'of something else' WHERE operator_id = 'op_b'")
     assert refused(f"SELECT drop_tickets({round_id})") == f"the archive of op_b {about}"
     execute("UPDATE round_pieces SET due_at = now() WHERE operator_id = 'op_a' AND kind = 'recount'")
@@ -151,14 +161,7 @@ def test_the_database_keeps_rows_whose_archives_were_not_found_whole_or_that_are
 def test_a_damaged_archive_keeps_its_rounds_rows_and_no_others(caplog: pytest.LogCaptureFixture) -> None:
     operators = some_operators(2)
     damaged, sound = a_closed_round(31, operators), a_closed_round(31, operators)
-    with transaction() as session:
-        session.execute(text("SET LOCAL session_replication_role = replica"))
-        session.execute(
-            text(
-                "UPDATE archive_pieces SET content = set_byte(content, 99, get_byte(content, 99) # 1) WHERE key LIKE :k"
-            ),
-            {"k": f"r{damaged}/op_a/%"},
-        )
+    tampered(A_FLIPPED_BYTE.format(f"r{damaged}/op\\_a/%"))
     do_what_is_due()
     assert (has_rows(damaged), has_rows(sound)) == (True, False)
     errors = [record for record in told_by_chores(caplog) if record.levelname == "ERROR"]
@@ -167,6 +170,23 @@ def test_a_damaged_archive_keeps_its_rounds_rows_and_no_others(caplog: pytest.Lo
     execute("UPDATE archive_checks SET checked_at = checked_at - interval '61 minutes'")
     assert do_what_is_due() == 2
     assert has_rows(damaged)
+
+
+@pytest.mark.usefixtures("a_month")
+@pytest.mark.parametrize("happened", [A_FLIPPED_BYTE, "DELETE FROM archive_files WHERE key LIKE '{}'"])
+def test_an_archive_lost_after_its_check_keeps_the_rows_of_its_round(
+    happened: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    round_id = a_closed_round()
+    with transaction() as session:
+        while check_next_archive(session, 30):
+            pass
+        assert droppable_rounds(session, 30) == [round_id]
+    tampered(happened.format(f"r{round_id}/op\\_b/%"))
+    do_what_is_due()
+    assert has_rows(round_id)
+    assert rows("SELECT operator_id, intact FROM archive_checks ORDER BY 1") == [("op_a", True), ("op_b", False)]
+    assert [(record.message, record.operator) for record in told_by_chores(caplog)] == [("archive damaged", "op_b")]  # type: ignore[attr-defined]
 
 
 @pytest.mark.usefixtures("a_month")
@@ -180,7 +200,7 @@ def test_rounds_from_before_there_were_archives_keep_their_rows() -> None:
 
 @pytest.mark.usefixtures("a_month")
 @pytest.mark.parametrize(
-    "step", ["check_next_archive", "droppable_rounds", "detach_tickets", "drop_tickets", "put_off"]
+    "step", ["check_next_archive", "droppable_rounds", "detach_tickets", "check_archives", "drop_tickets", "put_off"]
 )
 def test_killed_at_any_step_the_next_one_goes_on(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     round_id = a_closed_round()
@@ -247,6 +267,7 @@ def test_nobody_who_sells_or_reads_in_other_rounds_waits_for_it() -> None:
             pass
     assert detach_tickets(old)
     with transaction() as dropping:
+        assert check_archives(dropping, old) is None
         assert drop_tickets(dropping, old)
         with engine().connect() as others:
             others.execute(text("SET lock_timeout = '5s'"))

@@ -13,7 +13,7 @@ from player.models.kyc import KycRequest
 from player.models.ledger import balance, player_account
 from player.models.limits import Standing, limits_of
 from player.models.players import Player, player
-from player.models.sessions import PlayerSession
+from player.models.sessions import PlayerSession, goes_on
 from player.models.tickets import Ticket
 from player.models.transactions import Transaction
 
@@ -53,7 +53,7 @@ def player_file(session: Session, player_id: int) -> PlayerFile:
     :raises NotFound: no such player.
     """
     found = player(session, player_id)
-    open_sessions = select(func.count()).where(PlayerSession.player_id == player_id, PlayerSession.ended_at.is_(None))
+    open_sessions = select(func.count()).where(PlayerSession.player_id == player_id, goes_on())
     bought = select(func.count()).where(Ticket.player_id == player_id)
     return PlayerFile(
         player=found,

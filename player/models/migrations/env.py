@@ -13,6 +13,9 @@ from sqlalchemy.exc import OperationalError
 from player.models.tables import metadata
 from player.settings import SettingsError, sqlalchemy_url
 
+# Both programs number their revisions alike: without this, one takes the other's schema for an old one of its own.
+_STRANGERS = text("SELECT to_regclass('alembic_version') IS NOT NULL AND to_regclass('players') IS NULL")
+
 
 def run() -> None:
     """Bring the schema to the revision asked for."""
@@ -22,6 +25,8 @@ def run() -> None:
     engine = create_engine(sqlalchemy_url(url), connect_args={"connect_timeout": 5})
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('player migrations'))"))
+        if connection.scalar(_STRANGERS) and connection.scalar(text("SELECT EXISTS (SELECT FROM alembic_version)")):
+            raise SettingsError("DATABASE_URL names another program's database; a node needs one of its own")
         context.configure(connection=connection, target_metadata=metadata)
         context.run_migrations()
     engine.dispose()

@@ -138,7 +138,8 @@ BEGIN
 END $$;
 CREATE TRIGGER forward BEFORE UPDATE OF stage ON rounds FOR EACH ROW EXECUTE FUNCTION guard_stage();
 
-INSERT INTO chores (kind, due_at) VALUES ('heartbeat', now()), ('poll', now()), ('webhook', now());
+INSERT INTO chores (kind, due_at) VALUES ('heartbeat', now()), ('poll', now()), ('webhook', now()),
+    ('forget', now());
 """
 
 
@@ -253,6 +254,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_transfers_source_id", "transfers", ["source", "id"], unique=False)
     op.create_index("ix_transfers_target_id", "transfers", ["target", "id"], unique=False)
+    op.create_index(op.f("ix_transfers_created_at"), "transfers", ["created_at"], unique=False)
     op.create_table(
         "webhooks",
         sa.Column("delivery_id", sa.Text(), nullable=False),
@@ -284,6 +286,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["player_id"], ["players.id"], name=op.f("fk_idempotency_keys_player_id")),
         sa.PrimaryKeyConstraint("player_id", "key", name=op.f("pk_idempotency_keys")),
     )
+    op.create_index(op.f("ix_idempotency_keys_created_at"), "idempotency_keys", ["created_at"], unique=False)
     op.create_table(
         "kyc_requests",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
@@ -343,6 +346,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_mails")),
     )
     op.create_index("ix_mails_due", "mails", ["due_at"], unique=False, postgresql_where=sa.text("due_at IS NOT NULL"))
+    op.create_index(op.f("ix_mails_created_at"), "mails", ["created_at"], unique=False)
     op.create_table(
         "password_resets",
         sa.Column("digest", sa.LargeBinary(), nullable=False),
@@ -353,6 +357,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("digest", name=op.f("pk_password_resets")),
     )
     op.create_index(op.f("ix_password_resets_player_id"), "password_resets", ["player_id"], unique=False)
+    op.create_index(op.f("ix_password_resets_expires_at"), "password_resets", ["expires_at"], unique=False)
     op.create_table(
         "player_sessions",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -370,6 +375,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_player_sessions")),
     )
     op.create_index(op.f("ix_player_sessions_player_id"), "player_sessions", ["player_id"], unique=False)
+    op.create_index(op.f("ix_player_sessions_last_used_at"), "player_sessions", ["last_used_at"], unique=False)
     op.create_table(
         "submissions",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
@@ -452,6 +458,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("digest", name=op.f("pk_refresh_tokens")),
     )
     op.create_index(op.f("ix_refresh_tokens_session_id"), "refresh_tokens", ["session_id"], unique=False)
+    op.create_index(op.f("ix_refresh_tokens_expires_at"), "refresh_tokens", ["expires_at"], unique=False)
     op.create_table(
         "tickets",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),

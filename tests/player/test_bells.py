@@ -19,11 +19,12 @@ def test_calls_that_nobody_hears_do_not_pile_up(node: str, monkeypatch: pytest.M
     from player.tasks.broker import QUEUE, broker
 
     broker.flush(QUEUE)
-    monkeypatch.setattr(due, "MOST_UNHEARD", 6)
-    # Three chores are due from the first day on, and no worker runs.
-    assert [due.ring_due() for _ in range(4)] == [3, 3, 0, 0]
+    # Every chore is due from the first day on, and no worker runs.
+    chores = due.ring_due()
+    monkeypatch.setattr(due, "MOST_UNHEARD", 2 * chores)
+    assert [due.ring_due() for _ in range(3)] == [chores, 0, 0]
     broker.flush(QUEUE)
-    assert due.ring_due() == 3
+    assert due.ring_due() == chores > 0
     broker.flush(QUEUE)
 
 

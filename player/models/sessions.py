@@ -18,8 +18,6 @@ from player.models.secrets import digest, fresh
 from protocol.errors import NotFound
 
 REFRESH_LIFETIME = timedelta(days=7)
-REMEMBERED = timedelta(days=90)
-"""How long a player is known to use an address that she logged in from."""
 
 
 class PlayerSession(Base):
@@ -131,15 +129,13 @@ def sessions_of(session: Session, player_id: int) -> Sequence[PlayerSession]:
 
 
 def addresses_of(session: Session, email: str) -> Sequence[str]:
-    """From where the player with this e-mail address has logged in lately; nothing if there is no such player."""
+    """From where the player with this e-mail address has logged in, for as long as logins are remembered
+    (player.models.forgetting); nothing if there is no such player.
+    """
     wanted = (
         select(PlayerSession.address)
         .join(Player, Player.id == PlayerSession.player_id)
-        .where(
-            func.lower(Player.email) == func.lower(email),
-            PlayerSession.created_at > func.clock_timestamp() - REMEMBERED,
-            PlayerSession.address.is_not(None),
-        )
+        .where(func.lower(Player.email) == func.lower(email), PlayerSession.address.is_not(None))
     )
     return [address for address in session.scalars(wanted.distinct()) if address is not None]
 

@@ -24,6 +24,7 @@ from player.api.accounts import (
     logged_in,
     tokens_of,
 )
+from player.api.guesses import Guess
 from player.api.parsing import Blueprint
 from player.models.accounts import SUSPENDED, open_account, password_for, proven_owner, still_owner
 from player.models.password_resets import reset_owner, reset_password, send_reset
@@ -66,8 +67,17 @@ class Login(MethodView):
     @blueprint.response(200, LoggedInSchema)
     def post(self, body: dict[str, str]) -> dict[str, Any]:
         """Log in. 401 ``invalid_credentials`` if address or password are wrong; 403 if the account is suspended.
-        Players who excluded themselves can log in: their winnings are theirs."""
-        player_id, password_hash = proven_owner(body["email"], body["password"])
+        Players who excluded themselves can log in: their winnings are theirs. 429 also for whoever goes on guessing
+        one account's password from a network that its player is not known to use."""
+        guess = Guess(body["email"], request.remote_addr) if settings().rate_limits else None
+        if guess is not None:
+            guess.let_in()
+        try:
+            player_id, password_hash = proven_owner(body["email"], body["password"])
+        except Unauthenticated:
+            if guess is not None:
+                guess.failed()
+            raise
         with transaction() as session:
             row = still_owner(session, player_id, password_hash)
             return logged_in(session, row, _start(session, row.id))

@@ -84,8 +84,9 @@ def _of_werkzeug(error: HTTPException) -> Response:
     name = error.name.lower()
     message, code = _OURS.get(status, (name, name.replace(" ", "_")))
     response = _answer(status, {"error": message, "code": code})
-    if allow := error.get_response().headers.get("Allow"):
-        response.headers["Allow"] = allow
+    for name in ("Allow", "Retry-After"):
+        if said := error.get_response().headers.get(name):
+            response.headers[name] = said
     return response
 
 

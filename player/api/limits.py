@@ -5,6 +5,7 @@ address it came from. Counts are in Redis, for all web processes; while it is do
 """
 
 import logging
+import re
 import time
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from math import ceil
@@ -39,8 +40,8 @@ _BY_PATH = {
     "/api/auth/password/forgot": ("password-forgot", PASSWORDS),
     "/api/player/tickets/purchase": ("purchase", PURCHASES),
 }
-# Redis answers within a millisecond or is treated as down.
-_PATIENCE_SECONDS = 0.25
+PATIENCE_SECONDS = 0.25
+"""Redis answers within a millisecond or is treated as down."""
 _UNCOUNTED = ("/health", "/webhooks/", "/api/payments/callback")
 
 
@@ -55,8 +56,8 @@ def register(app: Flask) -> None:
         request_identifier=lambda: "any",
         storage_uri=COUNTING + settings().redis_url,
         storage_options={
-            "socket_connect_timeout": _PATIENCE_SECONDS,  # type: ignore[dict-item]
-            "socket_timeout": _PATIENCE_SECONDS,  # type: ignore[dict-item]
+            "socket_connect_timeout": PATIENCE_SECONDS,  # type: ignore[dict-item]
+            "socket_timeout": PATIENCE_SECONDS,  # type: ignore[dict-item]
             # The client's own default is three more tries with pauses of seconds.
             "retry": Retry(NoBackoff(), 0),  # type: ignore[dict-item]
         },
@@ -102,13 +103,17 @@ def _limit() -> str:
 def _client() -> str:
     """Who is counted: the player or the staff key that the credentials were found to be, or else the address."""
     known = g.get("counted_as")
-    return str(known) if known else f"ip:{_network(request.remote_addr)}"
+    return str(known) if known else f"ip:{network(request.remote_addr)}"
 
 
-def _network(address: str | None) -> str:
-    """An IPv4 address as itself, an IPv6 address as its /64, which is one customer's."""
+def network(address: str | None) -> str:
+    """An IPv4 address as itself, an IPv6 address as its /64, which is one customer's. Some proxies name the client's
+    port too, which is not part of who it is.
+    """
+    given = address or ""
+    with_port = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+))(?::[0-9]+)?", given)
     try:
-        parsed = ip_address(address or "")
+        parsed = ip_address(with_port[1] or with_port[2] if with_port else given)
     except ValueError:
         return "unknown"
     if isinstance(parsed, IPv4Address):

@@ -17,7 +17,7 @@ from player.api.parsing import Blueprint
 from player.models.payments import STATUSES, Payment, end_payment
 from player.models.session import transaction
 from player.payments.port import payment_port
-from protocol.errors import Conflict
+from protocol.errors import Conflict, NotFound
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Callback(MethodView):
 
         The body is the provider's own, and its signature is what lets it in (401 ``bad_signature``). The same outcome
         again is fine; 404 for a payment that is not ours; 409 ``payment_ended`` if it ended the other way, 409
-        ``amount_differs``.
+        ``amount_differs``, 409 ``reference_used``.
         """
         row = take_callback({name.lower(): value for name, value in request.headers.items()}, request.get_data())
         return {"received": True, "paymentId": row.id, "status": row.status}
@@ -52,7 +52,8 @@ def take_callback(headers: Mapping[str, str], body: bytes) -> Payment:
     """End the payment that a callback is about; the names of ``headers`` in lower case.
 
     :raises Unauthenticated: not signed by the provider.
-    :raises Conflict: it contradicts what is on record, which somebody has to look at.
+    :raises NotFound: money came in or went out, and we know nothing of it; somebody has to look at that.
+    :raises Conflict: it contradicts what is on record; so here.
     """
     outcome = payment_port().verify_callback(headers, body)
     try:
@@ -64,6 +65,6 @@ def take_callback(headers: Mapping[str, str], body: bytes) -> Payment:
                 amount=outcome.amount,
                 reference=outcome.reference,
             )
-    except Conflict as refusal:
+    except (Conflict, NotFound) as refusal:
         log.error("payment callback refused", extra={"payment": str(outcome.payment_id), "reason": refusal.code})
         raise

@@ -16,8 +16,10 @@ from player.api.credentials import current_player_id
 from player.api.fields import Amount, Moment, Page, Text, Whole, one_of
 from player.api.idempotency import KEY_PARAMETER, carry_out_once
 from player.api.parsing import Blueprint
+from player.models.exclusions import excluded_until
 from player.models.ledger import balance, player_account
 from player.models.payments import STATUSES, Payment, ask_deposit, ask_withdrawal, payment_of, payments_of
+from player.models.players import player
 from player.models.session import transaction
 from player.payments.port import Order, payment_port
 
@@ -39,7 +41,9 @@ class OpenDepositSchema(DepositSchema):
     """A deposit with the address at which it is paid."""
 
     redirectUrl = fields.String(
-        required=True, allow_none=True, metadata={"description": "Where to send the player; null once it has ended."}
+        required=True,
+        allow_none=True,
+        metadata={"description": "Where to send the player; null once it has ended, and while she excludes herself."},
     )
 
 
@@ -107,7 +111,8 @@ class Deposits(MethodView):
         """Begin a deposit, and send the player to ``redirectUrl``.
 
         The balance rises when the provider says that the money came in. 403 ``self_excluded``; 503 while the provider
-        does not answer: send it again with the same key.
+        does not answer: send it again with the same key. Sent again once the deposit has ended, or by whoever has
+        excluded herself since, the answer has no ``redirectUrl``.
         """
 
         def ask(session: Session, player_id: int) -> dict[str, Any]:
@@ -115,8 +120,8 @@ class Deposits(MethodView):
 
         answer = carry_out_once(201, _KeptDepositSchema, ask)
         kept = answer.body["payment"]
-        order = Order(UUID(kept["id"]), current_player_id(), int(kept["amount"]))
-        return answer.response(payment={**kept, "redirectUrl": payment_port().begin_deposit(order)})
+        _, address = _with_address(UUID(kept["id"]))
+        return answer.response(payment={**kept, "redirectUrl": address})
 
     @blueprint.arguments(PaymentsQuery, location="query")
     @blueprint.response(200, DepositsSchema)
@@ -132,11 +137,9 @@ class OneDeposit(MethodView):
 
     @blueprint.response(200, OpenDepositSchema)
     def get(self, payment_id: UUID) -> Response:
-        """Show one deposit; while it is pending with the address at which it can still be paid."""
-        with transaction() as session:
-            row = payment_of(session, current_player_id(), "deposit", payment_id)
-        pending = row.status == "pending"
-        address = payment_port().begin_deposit(Order(row.id, row.player_id, row.amount)) if pending else None
+        """Show one deposit; while it is pending with the address at which it can still be paid, unless the player has
+        excluded herself."""
+        row, address = _with_address(payment_id)
         return jsonify({**DepositSchema().dump(row), "redirectUrl": address})
 
 
@@ -181,6 +184,19 @@ class OneWithdrawal(MethodView):
 
 class _KeptDepositSchema(Schema):
     payment = fields.Nested(DepositSchema, required=True)
+
+
+def _with_address(payment_id: UUID) -> tuple[Payment, str | None]:
+    """A deposit of the player who asks, and where it is paid; None once it has ended. Nor is a player who excluded
+    herself shown the way to what she began before: she barred herself from paying in.
+    """
+    player_id = current_player_id()
+    with transaction() as session:
+        row = payment_of(session, player_id, "deposit", payment_id)
+        barred = excluded_until(session, player(session, player_id)) is not None
+    if row.status != "pending" or barred:
+        return row, None
+    return row, payment_port().begin_deposit(Order(row.id, row.player_id, row.amount))
 
 
 def _listed(kind: str, query: dict[str, Any]) -> list[Payment]:

@@ -181,7 +181,7 @@ class Coordinator(PublicReads):
         try:
             tiers = {0: told["jackpotWinners"], **{each["tier"]: each["winners"] for each in told["bonusTiers"]}}
             wins = [Win(int(tier), str(row["ticketId"])) for tier, rows in tiers.items() for row in rows]
-        except (TypeError, LookupError, ValueError) as problem:
+        except (TypeError, LookupError, ValueError, OverflowError) as problem:
             raise Unreadable(str(ask), f"the answer names no winners as it should ({problem})") from None
         return Checked(round_id, tuple(wins))
 

@@ -56,6 +56,6 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 def _date(text: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

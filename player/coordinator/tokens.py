@@ -9,12 +9,15 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from player.coordinator.errors import CoordinatorError, RateLimited, Unauthorized
+from player.coordinator.errors import CoordinatorError, RateLimited, Unauthorized, Unreadable
 from player.coordinator.reading import read
 from player.coordinator.transport import Ask, Transport
 
 _BEFORE_IT_ENDS = 60.0
 """Seconds: a token that would end so soon is renewed first, since a request may be on its way for a while."""
+
+_LONGEST_LIFE = 10**9
+"""Seconds: no token lives as long."""
 
 _FAREWELL = 5.0
 """Seconds that logging out may take: nobody waits for that."""
@@ -97,5 +100,8 @@ class Tokens:
 
     def _take(self, ask: Ask, give_up: float) -> None:
         began = self._transport.clock()
-        self._held = read(_Login, self._transport.send(ask, None, give_up), str(ask))
-        self._ends = began + self._held.expires_in
+        held = read(_Login, self._transport.send(ask, None, give_up), str(ask))
+        # A header cannot carry everything, and what fails to fit into one says in its error what it was.
+        if not (held.access_token.isascii() and held.access_token.isprintable() and held.expires_in < _LONGEST_LIFE):
+            raise Unreadable(str(ask), "the answer is not a Login (no usable access token)")
+        self._held, self._ends = held, began + held.expires_in

@@ -20,6 +20,8 @@ from urllib3.exceptions import NewConnectionError
 from player.coordinator.errors import CoordinatorError, RateLimited, Unreachable, Unreadable, refusal
 from player.coordinator.patience import AGAIN, Patience, retry_after
 
+MOST_BYTES = 256 * 1024 * 1024
+"""What an answer may inflate to: far more than any has, and less than would take all memory."""
 _CHUNK = 64 * 1024
 _AGENT = "lottery-sdk/1"
 
@@ -133,15 +135,19 @@ class Transport:
             allow_redirects=False,
             stream=True,
         ) as answer:
-            return answer.status_code, answer.headers, _json(self._read(answer, give_up))
+            return answer.status_code, answer.headers, _json(self._read(ask, answer, give_up))
 
-    def _read(self, answer: requests.Response, give_up: float) -> bytes:
-        # In pieces, because a timeout is for each of them: an answer that trickles in for ever ends here.
-        pieces = []
+    def _read(self, ask: Ask, answer: requests.Response, give_up: float) -> bytes:
+        # In pieces, because a timeout is for each of them: an answer that trickles in for ever ends here, and so does
+        # one that never ends.
+        pieces, size = [], 0
         for piece in answer.iter_content(_CHUNK):
             pieces.append(piece)
+            size += len(piece)
             if self.clock() > give_up:
                 raise requests.Timeout
+            if size > MOST_BYTES:
+                raise Unreadable(str(ask), f"the answer is longer than {MOST_BYTES} bytes")
         return b"".join(pieces)
 
 
@@ -167,7 +173,7 @@ def _checked(base_url: str) -> str:
 def _json(raw: bytes) -> Any:
     try:
         return json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -104,13 +104,21 @@ def ask_for_limits(session: Session, row: Player, wanted: Mapping[str, int | Non
     return standings
 
 
+def assert_not_suspended(row: Player) -> None:
+    """See that no suspension overtook a player's request; ``row`` is held by the caller (``lock_player``).
+
+    :raises Forbidden: code ``suspended``.
+    """
+    if row.suspended_at is not None:
+        raise Forbidden("the account is suspended", code="suspended")
+
+
 def assert_may_play(session: Session, row: Player) -> None:
     """See that a player may buy tickets and pay money in; ``row`` is held by the caller (``lock_player``).
 
     :raises Forbidden: code ``suspended``, or ``self_excluded`` with ``details.selfExclusionUntil``.
     """
-    if row.suspended_at is not None:
-        raise Forbidden("the account is suspended", code="suspended")
+    assert_not_suspended(row)
     until = row.self_excluded_until
     if until is not None and until > database_now(session):
         raise Forbidden(

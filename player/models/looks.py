@@ -16,11 +16,11 @@ class MovedOn(Exception):
 
 
 def hold(session: Session, round_id: int, stage: Stage) -> Round:
-    """The round, locked. Tickets that are being sold are waited for.
+    """The round, locked. Tickets may go on being sold for it until its stage is another one.
 
     :raises MovedOn: it is in another stage.
     """
-    row = session.scalars(select(Round).where(Round.id == round_id).with_for_update()).one()
+    row = session.scalars(select(Round).where(Round.id == round_id).with_for_update(key_share=True)).one()
     if row.stage != stage:
         raise MovedOn
     return row
@@ -51,6 +51,6 @@ def note_look(session: Session, round_id: int, state: str | None, error: str | N
 
 
 def end(session: Session, row: Round, stage: Stage, now: datetime, reason: str | None = None) -> None:
-    """Put a round away for good; it must be held."""
+    """Put a round away for good; it must be held. Tickets that are being sold are waited for, and none follows."""
     row.stage, row.ended_at, row.due_at, row.failure_reason = stage, now, None, reason
     session.flush()

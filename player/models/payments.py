@@ -9,11 +9,12 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, func, select, text
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Created, Due, Micro
 from player.models.ledger import WITHDRAWALS, WORLD, balance, player_account, transfer
-from player.models.limits import assert_may_play
+from player.models.limits import assert_may_play, assert_not_suspended
 from player.models.players import lock_player
 from player.models.session import database_now
 from player.models.transactions import Transaction
@@ -63,10 +64,12 @@ def ask_withdrawal(session: Session, player_id: int, amount: int, destination: s
 
     Open to whoever excluded herself: what she holds is hers.
 
-    :raises Forbidden: code ``kyc_required``: nothing is known of her, and in all it would be too much for that.
+    :raises Forbidden: code ``suspended``; ``kyc_required``: nothing is known of her, and in all it would be too much
+        for that.
     :raises Conflict: code ``insufficient_funds``.
     """
     row = lock_player(session, player_id)
+    assert_not_suspended(row)
     if row.kyc_level == "none":
         _assert_known_enough(session, player_id, amount)
     held = balance(session, player_account(player_id))
@@ -126,7 +129,8 @@ def end_payment(session: Session, payment_id: UUID, *, completed: bool, amount: 
     A deposit that came in is the player's, whatever has become of her since.
 
     :raises NotFound: no such payment.
-    :raises Conflict: code ``amount_differs``; ``payment_ended``: it ended before, the other way.
+    :raises Conflict: code ``amount_differs``; ``payment_ended``: it ended before, the other way; ``reference_used``:
+        another payment has this ``reference``.
     """
     row = session.scalars(select(Payment).where(Payment.id == payment_id).with_for_update()).first()
     if row is None:
@@ -144,8 +148,14 @@ def end_payment(session: Session, payment_id: UUID, *, completed: bool, amount: 
     if row.kind == "withdrawal":
         transfer(session, f"withdrawal-end:{row.id}", WITHDRAWALS, WORLD if completed else own, row.amount)
     session.get_one(Transaction, row.transaction_id).status = status
-    row.status, row.ended_at, row.due_at, row.provider_reference = status, database_now(session), None, reference
-    session.flush()
+    row.status, row.ended_at, row.due_at = status, database_now(session), None
+    row.provider_reference = reference or None
+    try:
+        session.flush()
+    except IntegrityError as refused:
+        if "uq_payments_provider_reference" not in str(refused.orig):
+            raise
+        raise Conflict("another payment has this reference of the provider's", code="reference_used") from None
     return row
 
 

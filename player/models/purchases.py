@@ -1,8 +1,8 @@
 """Buying a ticket.
 
 The one rule kept here: a ticket is sold in one transaction in which its player is held, so that what her limits, her
-balance and she herself allow is judged one purchase after the other; the round is held by the insert (the trigger
-``sales_open``), so that whoever closes sales has every ticket that was sold.
+balance and she herself allow is judged one purchase after the other; the insert (its trigger ``sales_open``) makes
+whoever closes sales wait for it, so that she has every ticket that was sold.
 """
 
 import secrets

@@ -1,7 +1,7 @@
 """Rounds as this operator knows them: what the coordinator said last, and how far our own work has come.
 
 The one rule kept here: our own work is a ``stage`` that only moves forward (the database refuses the other way);
-tickets are sold in ``selling`` only, by whoever holds the round's row.
+tickets are sold in ``selling`` only, and whoever leaves it waits for those that are being sold.
 """
 
 from datetime import datetime

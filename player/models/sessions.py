@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, ForeignKey, LargeBinary, and_, func, selec
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Created, Instant
+from player.models.players import Player
 from player.models.secrets import digest, fresh
 from protocol.errors import NotFound
 
@@ -125,6 +126,18 @@ def sessions_of(session: Session, player_id: int) -> Sequence[PlayerSession]:
     """The sessions of a player that go on, the one used last first."""
     wanted = select(PlayerSession).where(PlayerSession.player_id == player_id, goes_on())
     return session.scalars(wanted.order_by(PlayerSession.last_used_at.desc(), PlayerSession.id)).all()
+
+
+def addresses_of(session: Session, email: str) -> Sequence[str]:
+    """From where the player with this e-mail address has logged in, for as long as logins are remembered
+    (player.models.forgetting); nothing if there is no such player.
+    """
+    wanted = (
+        select(PlayerSession.address)
+        .join(Player, Player.id == PlayerSession.player_id)
+        .where(func.lower(Player.email) == func.lower(email), PlayerSession.address.is_not(None))
+    )
+    return [address for address in session.scalars(wanted.distinct()) if address is not None]
 
 
 def goes_on() -> ColumnElement[bool]:

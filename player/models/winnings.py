@@ -45,6 +45,12 @@ def decide(session: Session, round_id: int, wins: Collection[Won]) -> None:
         session.execute(insert(Prize), prizes)
 
 
+def counted(session: Session, round_id: int) -> dict[int, int]:
+    """How many prizes of the round there are, by tier; tiers without any are left out."""
+    by_tier = select(Prize.tier, func.count()).where(Prize.round_id == round_id).group_by(Prize.tier)
+    return dict(session.execute(by_tier).all())
+
+
 def make_certain(session: Session, round_id: int, each: Mapping[int, int]) -> None:
     """Give every prize of the round its amount: ``each`` is micro-USDC by tier."""
     for tier, amount in each.items():

@@ -30,7 +30,9 @@ class Order:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a payment ended, which is for good. ``reference`` is the provider's own name for it, for the staff."""
+    """How a payment ended, which is for good. ``reference`` is the provider's own name for it, for the staff; no two
+    payments, deposits and withdrawals alike, have the same.
+    """
 
     payment_id: UUID
     completed: bool

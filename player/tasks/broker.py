@@ -19,6 +19,10 @@ from player.settings import settings
 log = logging.getLogger(__name__)
 
 QUEUE = "node"
+OUTSIDE = "outside"
+"""Calls to work that waits for a mail server or a payment provider. A round must not wait behind hundreds of those when
+one of them hangs, so they are heard only if nothing else is to be done (AFTER_ALL_ELSE)."""
+AFTER_ALL_ELSE = 10
 
 
 class LogFailures(Middleware):
@@ -47,10 +51,15 @@ broker = make_broker(settings().redis_url)
 dramatiq.set_broker(broker)
 
 
-def ring(actor: str, row_id: str) -> bool:
+def unheard(queue: str) -> int:
+    """How many calls wait for a worker."""
+    return int(broker.client.llen(f"{broker.namespace}:{queue}"))
+
+
+def ring(queue: str, actor: str, row_id: str) -> bool:
     """Call a worker to a row; False when Redis does not take the call."""
     message: dramatiq.Message[Any] = dramatiq.Message(
-        queue_name=QUEUE, actor_name=actor, args=(row_id,), kwargs={}, options={}
+        queue_name=queue, actor_name=actor, args=(row_id,), kwargs={}, options={}
     )
     try:
         broker.enqueue(message)

@@ -18,7 +18,7 @@ from player.models.rounds import Round
 from player.models.session import transaction
 from player.models.webhooks import Webhook
 from player.settings import settings
-from player.tasks.broker import ring
+from player.tasks.broker import OUTSIDE, QUEUE, ring, unheard
 
 _Row = TypeVar("_Row", Round, Webhook, Chore, Payment, Mail)
 DueTable = type[Round] | type[Webhook] | type[Chore] | type[Payment] | type[Mail]
@@ -35,6 +35,7 @@ class Source:
     actor: str
     longest_seconds: float
     for_the_seal: bool = False
+    queue: str = QUEUE
 
     @property
     def lease_seconds(self) -> float:
@@ -49,25 +50,32 @@ SOURCES = (
     Source(Round, "advance_round", 60.0, for_the_seal=True),
     Source(Webhook, "handle_webhook", 30.0),
     Source(Chore, "do_chore", 60.0, for_the_seal=True),
-    Source(Payment, "tell_provider", 60.0),
-    Source(Mail, "send_mail", 60.0),
+    Source(Payment, "tell_provider", 60.0, queue=OUTSIDE),
+    Source(Mail, "send_mail", 60.0, queue=OUTSIDE),
 )
 BATCH = 200
 """Rows of one table called for in one tick at the most."""
+MOST_UNHEARD = 1_000
+"""Calls of one queue that may wait. While no worker hears them more would help nobody: they would fill Redis, and the
+first worker that comes back would go through hours of them before it heard of what is due then."""
 
 
 def ring_due() -> int:
     """Call a worker to every due row; returns how many calls were made.
 
     A row is called for at each tick until somebody takes it; a second call finds it taken and does nothing.
+
+    :raises redis.exceptions.RedisError: nobody can be called.
     """
     rung = 0
     for source in SOURCES:
+        if unheard(source.queue) >= MOST_UNHEARD:
+            continue
         (key,) = source.table.__table__.primary_key
         with transaction() as session:
             wanted = select(key).where(source.table.due_at <= func.clock_timestamp()).order_by(source.table.due_at)
             ids = list(session.scalars(wanted.limit(BATCH)))
-        rung += sum(ring(source.actor, str(row_id)) for row_id in ids)
+        rung += sum(ring(source.queue, source.actor, str(row_id)) for row_id in ids)
     return rung
 
 

@@ -36,9 +36,15 @@ class Look:
         return self.told or self.ask_again()
 
     def ask_again(self) -> OwnRound:
-        """The same after something was sent."""
-        self.told = self.coordinator.round(self.row.id)
-        return self.told
+        """The same after something was sent.
+
+        :raises Disagreement: the answer is about another round.
+        """
+        told = self.coordinator.round(self.row.id)
+        if told.id != self.row.id:
+            raise Disagreement(f"asked for round {self.row.id}, the coordinator tells of round {told.id}")
+        self.told = told
+        return told
 
     @property
     def stage(self) -> Stage:
@@ -58,6 +64,7 @@ class Look:
         reason = own.excluded_reason or own.failure_reason or "failed"
         with transaction() as session:
             row = hold(session, self.row.id, self.stage)
-            refund_round(session, row.id)
+            # First, so that who is buying at this moment is waited for, and paid back as well.
             end(session, row, Stage.FAILED, database_now(session), reason)
+            refund_round(session, row.id)
         return True

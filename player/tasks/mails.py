@@ -22,7 +22,7 @@ from sqlalchemy import func, update
 from player.models.mails import Mail
 from player.models.session import transaction
 from player.settings import settings
-from player.tasks.broker import QUEUE
+from player.tasks.broker import AFTER_ALL_ELSE, OUTSIDE, broker
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Taken:
     """Whether this attempt is the last."""
 
 
-@dramatiq.actor(queue_name=QUEUE)
+@dramatiq.actor(broker=broker, queue_name=OUTSIDE, priority=AFTER_ALL_ELSE)
 def send_mail(mail_id: str) -> None:
     """Send one mail if it is due: take it, talk to the server, write down how that went."""
     mail = _take(int(mail_id))

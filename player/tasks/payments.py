@@ -14,7 +14,7 @@ from sqlalchemy import func, update
 from player.models.payments import Payment, end_payment
 from player.models.session import transaction
 from player.payments.port import Order, payment_port
-from player.tasks.broker import QUEUE, broker
+from player.tasks.broker import AFTER_ALL_ELSE, OUTSIDE, broker
 from protocol.errors import LotteryError
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ LEASE = timedelta(seconds=60)
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=5), timedelta(hours=1)
 
 
-@dramatiq.actor(queue_name=QUEUE, broker=broker)
+@dramatiq.actor(broker=broker, queue_name=OUTSIDE, priority=AFTER_ALL_ELSE)
 def tell_provider(payment_id: str) -> None:
     """Have one withdrawal paid out, if it is due."""
     order = _take(UUID(payment_id))

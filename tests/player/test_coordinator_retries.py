@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
 import socket
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from tests.player.stubborn import EMPTY, GONE, KEY, TORN, Stubborn
 
 DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
 LATER = "Wed, 21 Oct 2026 07:28:20 GMT"
+FAR = "Wed, 21 Oct 2026 07:28:20 +99999999999999999999"
 FORM = Application("Lotto Ltd", "Malta", "MGA/1", "office@lotto.example", "Ann", f"0x{'ab' * 20}")
 
 
@@ -158,6 +160,32 @@ def test_an_answer_that_is_not_the_coordinators_is_called_that(stubborn: Stubbor
     assert stubborn.paths() == ["login", "rounds"]
 
 
+def test_an_answer_that_is_nonsense_to_the_bone_is_called_that(stubborn: Stubborn) -> None:
+    stubborn.answers = [(200, b"[" * 200_000)]
+    with pytest.raises(Unreadable):
+        stubborn.client().rounds()
+    endless = {"tier": float("inf"), "winners": [{"ticketId": "x"}]}
+    stubborn.answers = [(200, {"jackpotWinners": [], "bonusTiers": [endless]})]
+    with pytest.raises(Unreadable):
+        stubborn.client().check_tickets(7)
+    for access_token, lifetime in (("sec\nret", 900), ("sëcret", 900), ("secret", 10**400)):
+        stubborn.logins = [(200, {"accessToken": access_token, "refreshToken": "r", "expiresIn": lifetime})]
+        with pytest.raises(Unreadable) as raised:
+            stubborn.client().rounds()
+        assert access_token not in str(raised.value)
+
+
+def test_an_answer_that_inflates_without_end_is_not_read_to_it(
+    stubborn: Stubborn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("player.coordinator.transport.MOST_BYTES", 1_000_000)
+    bomb = gzip.compress(b" " * 10_000_000 + b'{"rounds": []}')
+    stubborn.answers = [(200, bomb, {"Content-Encoding": "gzip"})]
+    with pytest.raises(Unreadable, match="longer than 1000000 bytes"):
+        stubborn.client().rounds()
+    assert stubborn.client().rounds() == ()
+
+
 def test_an_error_arrives_whole_in_another_process(stubborn: Stubborn) -> None:
     for answer in (
         (429, error("rate_limited"), {"Retry-After": "3600"}),
@@ -226,7 +254,17 @@ def test_waits_grow_at_random_and_never_beyond_the_longest() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "seconds"),
-    [("7", 7.0), (" 0 ", 0.0), (LATER, 20.0), (DATE, 0.0), ("", None), ("-3", None), ("soon", None), ("٣", None)],
+    [
+        ("7", 7.0),
+        (" 0 ", 0.0),
+        (LATER, 20.0),
+        (DATE, 0.0),
+        ("", None),
+        ("-3", None),
+        ("soon", None),
+        ("٣", None),
+        (FAR, None),
+    ],
 )
 def test_retry_after_is_read_in_both_of_its_forms(asked: str, seconds: float | None) -> None:
     now = datetime(2000, 1, 1, tzinfo=UTC)  # a clock that is wrong

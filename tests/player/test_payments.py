@@ -16,13 +16,14 @@ from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
 from player.models.books import books
-from player.models.payments import Payment
+from player.models.payments import Payment, ask_withdrawal, end_payment
 from player.models.players import Player
 from player.models.session import database_now, transaction
+from player.models.suspensions import suspend
 from player.payments import port
 from player.payments.port import NoPayments, Order, Outcome
 from player.payments.sandbox import SandboxPayments, callback
-from protocol.errors import Unavailable
+from protocol.errors import Conflict, Forbidden, Unavailable
 from tests.player.factories import APlayer, a_player
 
 DEPOSITS, WITHDRAWALS, CALLBACK = "/api/player/deposits", "/api/player/withdrawals", "/api/payments/callback"
@@ -97,6 +98,7 @@ def test_a_deposit_is_paid_on_the_sandboxs_page_and_credited_once(client: FlaskC
     assert balance_of(client, ana) == ("25000000", "0")
     one = client.get(f"{DEPOSITS}/{payment['id']}", headers=ana.headers).json
     assert set(one) == set(payment)
+    assert deposit(client, ana, **{"Idempotency-Key": "d"}).json["payment"]["redirectUrl"] is None
     assert (one["status"], one["redirectUrl"], one["createdAt"]) == ("completed", None, payment["createdAt"])
     assert client.get(f"{DEPOSITS}?status=completed", headers=ana.headers).json["count"] == 1
     (line,) = client.get("/api/player/transactions?type=deposit", headers=ana.headers).json["transactions"]
@@ -137,7 +139,10 @@ def test_a_callback_is_believed_with_its_signature_only_and_not_taken_back(
         assert (answer.status_code, answer.json["code"]) == (401, "bad_signature")
     assert client.post(CALLBACK, data=body + b" ", headers=headers).status_code == 401
     assert tell(client, payment, amount=26_000_000).json["code"] == "amount_differs"
-    assert tell(client, str(uuid4())).status_code == 404
+    caplog.clear()
+    unknown = str(uuid4())
+    assert tell(client, unknown).status_code == 404
+    assert [(record.levelname, record.__dict__["payment"]) for record in caplog.records] == [("ERROR", unknown)]
     assert balance_of(client, ana) == ("0", "0")
 
     assert tell(client, payment).status_code == 200
@@ -150,6 +155,31 @@ def test_a_callback_is_believed_with_its_signature_only_and_not_taken_back(
     assert_books_hold()
 
 
+def test_two_payments_of_one_reference_are_not_both_believed(client: FlaskClient) -> None:
+    ana = a_player()
+    one, other, *unnamed = (UUID(deposit(client, ana, "5").json["payment"]["id"]) for _ in range(4))
+
+    def end(payment: UUID, reference: str) -> None:
+        with transaction() as session:
+            end_payment(session, payment, completed=True, amount=5, reference=reference)
+
+    end(one, "bank-17")
+    with pytest.raises(Conflict, match="reference"):
+        end(other, "bank-17")
+    for payment in unnamed:
+        end(payment, "")
+    assert balance_of(client, ana) == ("15", "0")
+    assert_books_hold()
+
+
+def test_a_suspension_overtakes_a_withdrawal_that_was_let_in_before(client: FlaskClient) -> None:
+    ana = a_player(balance=50)
+    with transaction() as session:
+        suspend(session, ana.id, "a stolen card")
+    with pytest.raises(Forbidden), transaction() as session:
+        ask_withdrawal(session, ana.id, 50, "my bank")
+
+
 def test_money_that_came_in_is_the_players_though_she_excluded_herself_since(client: FlaskClient) -> None:
     ana = a_player()
     payment = deposit(client, ana).json["payment"]["id"]
@@ -157,6 +187,15 @@ def test_money_that_came_in_is_the_players_though_she_excluded_herself_since(cli
         session.execute(update(Player).values(self_excluded_until=datetime.now(UTC) + timedelta(days=7)))
     assert tell(client, payment).status_code == 200
     assert balance_of(client, ana) == ("25000000", "0")
+
+
+def test_whoever_excludes_herself_is_not_shown_the_way_to_a_deposit_begun_before(client: FlaskClient) -> None:
+    ana, again = a_player(), {"Idempotency-Key": "d"}
+    payment = deposit(client, ana, **again).json["payment"]
+    assert payment["redirectUrl"] is not None
+    assert client.post("/api/player/self-exclusion", json={"durationDays": 7}, headers=ana.headers).status_code == 200
+    assert client.get(f"{DEPOSITS}/{payment['id']}", headers=ana.headers).json["redirectUrl"] is None
+    assert deposit(client, ana, **again).json["payment"] == {**payment, "redirectUrl": None}
 
 
 def test_a_withdrawal_leaves_the_balance_at_once_and_is_paid_by_a_worker(client: FlaskClient) -> None:

@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from player.settings import settings
-from tests.player.factories import a_player
+from tests.player.factories import PASSWORD, a_player, registered
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
@@ -128,9 +128,46 @@ def test_an_address_is_believed_from_our_own_proxies_only(limited: Make) -> None
     client = limited(TRUSTED_HOPS="1")
     for name in range(10):
         assert _ask(client, row, "192.0.2.9", {"X-Forwarded-For": f"203.0.113.{name}"}).status_code == 415
+    for form in ("203.0.114.{}:5060", "[2001:db8:0:{}::1]:5060", "[2001:db8:1:{}::1]"):
+        for name in range(6):
+            assert _ask(client, row, "192.0.2.9", {"X-Forwarded-For": form.format(name)}).status_code == 415
+    ports = iter(range(1, 100))
+    assert _answered(lambda: _ask(client, row, "192.0.2.9", {"X-Forwarded-For": f"203.0.115.1:{next(ports)}"})) == 5
 
 
 def test_without_redis_everything_is_served_and_each_process_counts(limited: Make) -> None:
     client, who = limited(REDIS_URL="redis://127.0.0.1:9"), a_player()
     assert _ask(client, ("GET", "/api/player/profile"), "192.0.2.1", who.headers).status_code == 200
-    assert _answered(lambda: _ask(client, ("POST", "/api/auth/login"), "192.0.2.1")) == 5
+    guess = {"email": "ana@example.com", "password": "a wrong guess"}
+    assert client.post("/api/auth/login", json=guess, environ_base={"REMOTE_ADDR": "192.0.2.1"}).status_code == 401
+    assert _answered(lambda: _ask(client, ("POST", "/api/auth/login"), "192.0.2.1")) == 4
+
+
+def test_many_who_guess_one_password_wait_and_its_owner_does_not(
+    limited: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from player.api import guesses
+
+    client = limited()
+    registered(client)
+    addresses = (f"203.0.113.{host}" for host in range(1, 200))
+    monkeypatch.setattr(guesses, "UNNOTICED", 1)
+    monkeypatch.setattr(guesses, "TRIES", 1)
+
+    def login(address: str, known: str = "a wrong guess", email: str = "ANA@example.com") -> Any:
+        sent = {"email": email, "password": known}
+        return client.post("/api/auth/login", json=sent, environ_base={"REMOTE_ADDR": address})
+
+    for email in ("ana@example.com", "nobody@example.com"):
+        assert login(next(addresses), email=email).status_code == 401
+        network = next(addresses)
+        assert login(network, email=email).status_code == 401
+        refused = login(network, email=email)
+        assert (refused.status_code, refused.json["code"]) == (429, "rate_limited")
+        assert 1 <= int(refused.headers["Retry-After"]) <= 1800
+    # Where she registered she is always heard, and so she is at once anywhere else: however many guess.
+    assert login("127.0.0.1").status_code == 401
+    assert login("127.0.0.1", PASSWORD).status_code == 200
+    new = next(addresses)
+    assert login(new, PASSWORD).status_code == 200
+    assert [login(new).status_code for _ in range(2)] == [401, 401]

@@ -189,12 +189,12 @@ def test_the_books_say_whether_all_money_agrees(staff: Staff) -> None:
 
 def test_each_day_shows_what_moved_on_it(staff: Staff) -> None:
     staff.post("players/2/credit", {"amountUsdc": "5", "reference": "x", "reason": "sorry"})
-    today = datetime.now(UTC).date().isoformat()
-    (day,) = [
-        day for day in staff.get(f"reports/daily?from=2026-01-01&to={today}")["days"][-2:] if day["deposits"] != "0"
-    ]
+    today = datetime.now(UTC).date()
+    days = staff.get(f"reports/daily?from={today - timedelta(days=1)}&to={today}")["days"]
+    (day,) = [day for day in days if day["deposits"] != "0"]
     assert (day["deposits"], day["sales"], day["credits"], day["prizes"]) == (str(10 * PRICE), str(3 * PRICE), "5", "0")
     assert len(staff.get("reports/daily?from=2025-02-27&to=2025-03-01")["days"]) == 3
+    assert len(staff.get("reports/daily?from=9999-12-31&to=9999-12-31")["days"]) == 1
     for wrong in ("from=2026-02-02&to=2026-02-01", "from=2020-01-01&to=2026-02-01", "from=x&to=y", "from=2026-01-01"):
         staff.get(f"reports/daily?{wrong}", 422)
 

@@ -6,7 +6,7 @@ way from the house to a player (prizes, credits) is told apart by the players' s
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from sqlalchemy import ColumnElement, Date, and_, case, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -125,5 +125,5 @@ def _given(session: Session, first: date, last: date) -> list[tuple[date, str, i
 
 
 def _between(moment: InstrumentedAttribute[datetime], first: date, last: date) -> ColumnElement[bool]:
-    start = datetime(first.year, first.month, first.day, tzinfo=UTC)
-    return and_(moment >= start, moment < start + timedelta(days=(last - first).days + 1))
+    # To the last microsecond, which is the database's finest: there is no day after the last one of the calendar.
+    return and_(moment >= datetime.combine(first, time.min, UTC), moment <= datetime.combine(last, time.max, UTC))

@@ -67,12 +67,14 @@ END $$;
 CREATE TRIGGER not_shortened BEFORE UPDATE OF self_excluded_until ON players
     FOR EACH ROW EXECUTE FUNCTION guard_self_exclusion();
 
--- Sales: the round's row is held while a ticket is sold, so nothing slips in behind whoever closes them.
+-- Sales: who sells a ticket shares a lock that whoever closes them takes alone (guard_stage), so nothing slips in behind.
+-- Not the round's row: where many buy, somebody always holds it, and whoever works on the round would wait for hours.
 CREATE FUNCTION guard_sale() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     round rounds;
 BEGIN
-    SELECT * INTO round FROM rounds WHERE id = NEW.round_id FOR SHARE;
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('sales of ' || NEW.round_id, 0));
+    SELECT * INTO round FROM rounds WHERE id = NEW.round_id;
     IF round.stage <> 'selling' OR round.sales_close_at <= clock_timestamp() THEN
         RAISE EXCEPTION 'sales of round % are over', NEW.round_id USING ERRCODE = 'check_violation',
             CONSTRAINT = 'sales_open';
@@ -128,6 +130,9 @@ BEGIN
         OR (NEW.stage <> 'failed' AND array_position(stages, NEW.stage) < array_position(stages, OLD.stage)) THEN
         RAISE EXCEPTION 'round % cannot go from % to %', OLD.id, OLD.stage, NEW.stage
             USING ERRCODE = 'check_violation';
+    END IF;
+    IF OLD.stage = 'selling' THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended('sales of ' || OLD.id, 0));
     END IF;
     RETURN NEW;
 END $$;

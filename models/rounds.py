@@ -157,26 +157,30 @@ def round_by_id(session: Session, round_id: int | None) -> Round:
 
 
 def lock_round(session: Session, round_id: int) -> Round | None:
-    """Take the round for a change of state; None when it does not exist or somebody else is at work on it.
+    """Take the round for a change of state; None when it does not exist or somebody else is at work on it. Those who
+    hold it (``hold_round``) are waited for, and whoever wants to hold it then waits for us.
 
     The lock is the lease: it ends with the transaction, and with the process that held it, whatever ended that.
     """
-    # Not FOR UPDATE: whoever merely refers to the round (a foreign key) is in nobody's way. It still waits for
-    # ``hold_round``, which is how the seal waits for the writers at work.
-    mine = select(Round).where(Round.id == round_id).with_for_update(skip_locked=True, key_share=True)
-    return session.scalars(mine).first()
+    # Not FOR UPDATE: whoever merely refers to the round (a foreign key) is in nobody's way.
+    mine = select(Round.id).where(Round.id == round_id).with_for_update(skip_locked=True, key_share=True)
+    if session.scalar(mine) is None:
+        return None
+    session.execute(select(func.take_round(round_id)))
+    # Read now: with what was written while we waited.
+    return session.get(Round, round_id, populate_existing=True)
 
 
 def hold_round(session: Session, round_id: int | None) -> Round:
-    """Read a round and keep its state as it is until this transaction ends, beside others that do the same.
+    """Read a round and keep its state as it is until this transaction ends, beside others that do the same. Its row
+    is left to those who only note something in it.
 
     :raises NotFound: no such round.
     """
-    row = (
-        session.scalars(select(Round).where(Round.id == round_id).with_for_update(read=True)).first()
-        if round_id is not None and 0 < round_id < 2**63
-        else None
-    )
+    if round_id is None or not 0 < round_id < 2**63:
+        raise NotFound("no such round")
+    session.execute(select(func.hold_round(round_id)))
+    row = session.get(Round, round_id, populate_existing=True)
     if row is None:
         raise NotFound("no such round")
     return row

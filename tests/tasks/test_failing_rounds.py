@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from app.operator.tickets import selling
 from models.rounds import request_abort
 from models.session import transaction
 from protocol.chain import round_hash
+from protocol.errors import Conflict
 from protocol.lifecycle import State
+from tasks.rounds import advance_round
 from tests.factories import (
     PRICE,
     a_played_round,
@@ -29,6 +36,7 @@ from tests.factories import (
     the_round,
     work,
 )
+from tests.polling import until
 
 pytestmark = pytest.mark.usefixtures("house")
 
@@ -193,3 +201,38 @@ def test_tabulations_that_disagree_stop_the_round_before_any_money_moves() -> No
         ("false",),
         ("true",),
     ]
+
+
+def test_a_round_fails_however_busy_its_operators_are() -> None:
+    """Somebody is always sending: each begins before the last one is done."""
+    aborted = a_round(some_operators(4))
+    with somebody_always_sends(aborted) as sent:
+        with transaction() as session:
+            request_abort(session, aborted, "stop it")
+        until(lambda: advance_round(aborted), within=20, what="the round has failed")
+        assert sent() > 0
+    assert the_round(aborted).state is State.FAILED
+
+
+@contextlib.contextmanager
+def somebody_always_sends(round_id: int) -> Iterator[Callable[[], int]]:
+    """Batches of four operators, each of which takes a while and overlaps with the next; gives how many there were."""
+    over, batches = threading.Event(), []
+
+    def send(number: int) -> None:
+        over.wait(number * 0.1)
+        while not over.is_set():
+            with transaction() as session, contextlib.suppress(Conflict):
+                selling(session, round_id, f"op_{'abcd'[number]}")
+                batches.append(number)
+                over.wait(0.4)
+
+    with ThreadPoolExecutor(4) as pool:
+        sending = [pool.submit(send, number) for number in range(4)]
+        until(lambda: len(batches) >= 4, what="all of them send")
+        try:
+            yield lambda: len(batches)
+        finally:
+            over.set()
+        for one in sending:
+            one.result()

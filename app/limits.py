@@ -8,6 +8,7 @@ its own memory, and Redis is asked again after pauses of 1, 2, 4 … 32 seconds.
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -38,6 +39,8 @@ _COUNTED = "coordinator.counted"
 
 # What the limiter calls the scope of a limit that all paths share.
 _SCOPE = "global"
+
+_WITH_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+))(?::[0-9]+)?")
 
 _UNCOUNTED = {"health.Health", "health.Ready"}
 
@@ -127,9 +130,13 @@ def _limit() -> str:
 
 @lru_cache(maxsize=10_000)
 def client_network(address: str | None) -> str:
-    """What an address is counted as: an IPv4 address as itself, an IPv6 address as its /64, which is one customer's."""
+    """What an address is counted as: an IPv4 address as itself, an IPv6 address as its /64, which is one customer's.
+    Some proxies name the client's port too, which is not part of who it is.
+    """
+    given = address or ""
+    with_port = _WITH_PORT.fullmatch(given)
     try:
-        parsed: IPv4Address | IPv6Address = ip_address(address or "")
+        parsed: IPv4Address | IPv6Address = ip_address(with_port[1] or with_port[2] if with_port else given)
     except ValueError:
         # A Unix socket has none, and a proxy may write anything. They share one budget: a made-up name gains nothing.
         return "unknown"

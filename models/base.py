@@ -7,7 +7,7 @@ not also such a row.
 from datetime import datetime
 from typing import Annotated, Any
 
-from sqlalchemy import TIMESTAMP, BigInteger, MetaData, Text, func
+from sqlalchemy import TIMESTAMP, BigInteger, Dialect, MetaData, Numeric, Text, TypeDecorator, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -17,6 +17,19 @@ BYTE_ORDER = Text(collation="C")
 Identifier = Annotated[str, mapped_column(BYTE_ORDER)]
 Micro = Annotated[int, mapped_column(BigInteger)]
 """micro-USDC. 64 bits hold 9.2 million million USD."""
+
+
+class Whole(TypeDecorator[int]):
+    """An integer of up to 30 digits, for the few amounts that 64 bits may not hold."""
+
+    impl = Numeric(30, 0)
+    cache_ok = True
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
+        """What the driver gives is a Decimal."""
+        return None if value is None else int(value)
+
+
 Instant = Annotated[datetime, mapped_column(TIMESTAMP(timezone=True))]
 Created = Annotated[datetime, mapped_column(TIMESTAMP(timezone=True), server_default=func.clock_timestamp())]
 

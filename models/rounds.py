@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models.base import Base, Created, Due, Instant, Micro
+from models.base import Base, Created, Due, Instant, Micro, Whole
 from protocol.errors import NotFound
 from protocol.lifecycle import Deadlines, State, Transition, Trigger
 from protocol.rules import Rules
@@ -79,7 +79,7 @@ class Round(Due, Base):
     excluded_operator_count: Mapped[int] = mapped_column(server_default="0")
     total_tickets: Mapped[int | None] = mapped_column(BigInteger)
     total_deposited: Mapped[Micro] = mapped_column(server_default="0")
-    worst_case_usdc: Mapped[Micro | None]
+    worst_case_usdc: Mapped[int | None] = mapped_column(Whole)
     coverage_usdc: Mapped[Micro | None]
 
     @property

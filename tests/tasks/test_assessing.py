@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from sqlalchemy import text
 
+from models.rounds import Round
 from models.session import transaction
 from models.tickets import Ticket
 from protocol.lifecycle import State
@@ -88,6 +89,18 @@ def test_it_is_what_a_naive_count_says(seed: int) -> None:
 def test_the_highest_number_of_every_range_has_a_place() -> None:
     an_operator("a")
     assert most_shared(sealed_with({"op_a": [("t-1", *RANGES, True)]})) == [1] * 5  # type: ignore[list-item]
+
+
+def test_the_worst_of_all_rounds_is_on_record_too() -> None:
+    """As many tickets as the odds ladder knows of, and all of them with the same numbers."""
+    an_operator("a")
+    round_id = sealed_with({"op_a": some_tickets(1)})
+    worst = worst_case(the_round(round_id).parsed_rules, [100_000_000_000] * 5)
+    with transaction() as session:
+        session.get_one(Round, round_id).worst_case_usdc = worst
+    kept = the_round(round_id).worst_case_usdc
+    assert kept == worst
+    assert type(kept) is int
 
 
 def test_the_seal_does_not_wait_for_it_but_the_draw_does() -> None:

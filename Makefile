@@ -11,7 +11,7 @@ FUZZ_MINUTES ?= 10
 SEED ?=
 # Random settlements: how many. `make test` does a share of them.
 SETTLEMENTS ?= 1000000
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 3
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -5,6 +5,7 @@ compares nothing with what is on record; it validates by our documented schema a
 """
 
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from flask import Flask, request
@@ -20,6 +21,7 @@ from models.tickets import COLUMNS, partition, tickets
 plain = Flask("plain")
 _schema = TicketSchema(many=True)
 _COLUMN_OF = dict(zip(_schema.fields, COLUMNS, strict=True))
+_making = Lock()
 
 
 class _Base(DeclarativeBase):
@@ -42,7 +44,9 @@ def submit(operator_id: str) -> dict[str, int]:
     own = {"round_id": body["roundId"], "operator_id": operator_id}
     rows = [own | {_COLUMN_OF[field]: value for field, value in ticket.items()} for ticket in loaded]
     with Session(engine()) as session, session.begin():
-        session.execute(insert(_ticket_class(body["roundId"])), rows)
+        with _making:
+            kind = _ticket_class(body["roundId"])
+        session.execute(insert(kind), rows)
     return {"ticketsAccepted": len(rows)}
 
 

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 from protocol.bundle import Bundle, ReserveCredit
 from protocol.checks import Check, NotVerified, needed, same
+from protocol.history import Earlier, walked_back
 from protocol.rules import parse_amount
 from protocol.settlement import prizes_paid
-
-Earlier = Callable[[int], Bundle | None]
-"""Gives an earlier round's bundle, checked, or None when the caller has none to offer."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +53,14 @@ def _walked_back_to(bundle: Bundle, earlier: Earlier | None) -> int:
     None of them may have counted a credit of this round before.
     """
     credited = {credit.round_id for credit in bundle.reserve_credits or ()}
-    later, bound = bundle, bundle.round_id
-    while credited and later.round_id > min(credited):
-        before = None if earlier is None else earlier(later.round_id - 1)
+    bound = bundle.round_id
+    for later, before in walked_back(bundle, earlier, until=min(credited, default=bundle.round_id)):
         if before is None:
-            return bound
-        if later.previous_round_hash is not None:
-            same(f"previousRoundHash of round {later.round_id}", before.round_hash, later.previous_round_hash)
-        # A round that failed before it was sealed carries no hash of the one before: nothing binds what lies behind.
+            break
         if later.previous_round_hash is not None and bound == later.round_id:
             bound = before.round_id
         if twice := credited & {credit.round_id for credit in before.reserve_credits or ()}:
             raise NotVerified(f"credit of round {min(twice)}", f"round {before.round_id} counted it already")
-        later = before
     return bound
 
 

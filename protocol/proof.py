@@ -15,8 +15,9 @@ from typing import Any
 from protocol import chain, seed
 from protocol.bundle import Bundle, SealedManifest, parse_bundle
 from protocol.checks import Check, NotVerified, needed, same
-from protocol.credits import Claims, Earlier, check_credits
+from protocol.credits import Claims, check_credits
 from protocol.errors import Invalid
+from protocol.history import Earlier, walked_back
 from protocol.manifest import contradictions, manifest_hash, read_manifest
 from protocol.numbers import draw_numbers
 from protocol.outcome import Tickets, check_outcome
@@ -187,27 +188,21 @@ def _check_round_hash(bundle: Bundle) -> Iterator[Check]:
     yield Check("roundHash")
 
 
-def _check_previous(bundle: Bundle, offered: Earlier | None) -> Iterator[Check]:
+def _check_previous(bundle: Bundle, earlier: Earlier | None) -> Iterator[Check]:
     """Walks back to the last settled round, whose hash and balances this one must carry on."""
     if bundle.previous_round_hash is None:
         return
-    later = bundle
-    while later.round_id > 1:
-        earlier = None if offered is None else offered(later.round_id - 1)
-        if earlier is None:
+    for later, before in walked_back(bundle, earlier):
+        if before is None:
             yield Check("previousRoundHash, pool0 and reserve0", proved=False)
             return
         if later.previous_round_hash is None:
-            yield Check(f"round {earlier.round_id}, before round {later.round_id} that failed unsealed", proved=False)
-        else:
-            name = "previousRoundHash" if later is bundle else f"previousRoundHash of round {later.round_id}"
-            same(name, earlier.round_hash, later.previous_round_hash)
-        if bundle.ledger is None or is_settled(earlier):
-            balances = {} if earlier.ledger is None else earlier.ledger
+            yield Check(f"round {before.round_id}, before round {later.round_id} that failed unsealed", proved=False)
+        if bundle.ledger is None or is_settled(before):
+            balances = {} if before.ledger is None else before.ledger
             break
-        later = earlier
     else:
-        if later is bundle:
+        if bundle.round_id <= 1:
             same("previousRoundHash", chain.GENESIS, bundle.previous_round_hash)
         balances = {"pool1": "0", "reserve1": "0"}
     yield Check("previousRoundHash")

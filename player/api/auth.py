@@ -24,16 +24,16 @@ from player.api.accounts import (
     logged_in,
     tokens_of,
 )
-from player.api.guesses import Guess
+from player.api.guesses import one_guess
 from player.api.parsing import Blueprint
-from player.models.accounts import SUSPENDED, open_account, password_for, proven_owner, still_owner
+from player.models.accounts import open_account, password_for, proven_owner, still_owner
 from player.models.password_resets import reset_owner, reset_password, send_reset
 from player.models.passwords import hash_password
-from player.models.players import player
+from player.models.players import assert_not_suspended, player
 from player.models.session import transaction
 from player.models.sessions import Opened, continue_session, end_session_of, start_session
 from player.settings import settings
-from protocol.errors import Forbidden, Unauthenticated
+from protocol.errors import Unauthenticated
 
 ANSWER_AFTER_SECONDS = 0.25
 """How long a forgotten password takes to answer, whatever was done: longer than writing a mail does."""
@@ -69,15 +69,8 @@ class Login(MethodView):
         """Log in. 401 ``invalid_credentials`` if address or password are wrong; 403 if the account is suspended.
         Players who excluded themselves can log in: their winnings are theirs. 429 also for whoever goes on guessing
         one account's password from a network that its player is not known to use."""
-        guess = Guess(body["email"], request.remote_addr) if settings().rate_limits else None
-        if guess is not None:
-            guess.let_in()
-        try:
+        with one_guess(body["email"], request.remote_addr):
             player_id, password_hash = proven_owner(body["email"], body["password"])
-        except Unauthenticated:
-            if guess is not None:
-                guess.failed()
-            raise
         with transaction() as session:
             row = still_owner(session, player_id, password_hash)
             return logged_in(session, row, _start(session, row.id))
@@ -93,8 +86,8 @@ class Refresh(MethodView):
         """Exchange a refresh token for a new pair. A token used twice ends its session: 401 from then on."""
         with transaction() as session:
             opened = continue_session(session, body["refreshToken"])
-            if opened is not None and player(session, opened.player_id).suspended_at is not None:
-                raise Forbidden(SUSPENDED.message, code=SUSPENDED.code)
+            if opened is not None:
+                assert_not_suspended(player(session, opened.player_id).suspended_at)
             pair = None if opened is None else tokens_of(session, opened)
         # Raised outside the transaction: ending the session of a token used twice must be committed.
         if pair is None:

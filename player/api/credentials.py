@@ -12,12 +12,12 @@ from flask import Flask, current_app, g, request
 from sqlalchemy import select
 
 from player.api.tokens import session_of_access_token
-from player.models.players import Player
+from player.models.players import Player, assert_not_suspended
 from player.models.secrets import digest
 from player.models.session import transaction
 from player.models.sessions import PlayerSession
 from player.models.staff import StaffKey
-from protocol.errors import Forbidden, LotteryError, Unauthenticated
+from protocol.errors import LotteryError, Unauthenticated
 
 STAFF_HEADER = "X-Admin-Key"
 
@@ -44,8 +44,7 @@ def ask_player() -> None:
     if found is None or found.ended_at is not None:
         raise Unauthenticated("the session has ended; log in again", code="session_ended")
     g.player_id, g.session_id, g.counted_as = player_id, session_id, f"player:{player_id}"
-    if found.suspended_at is not None:
-        raise Forbidden("the account is suspended", code="suspended")
+    assert_not_suspended(found.suspended_at)
 
 
 def ask_staff() -> None:

@@ -8,6 +8,8 @@ Counts are in Redis. While it is down nobody is slowed down; the limits by addre
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -22,6 +24,7 @@ from player.api.limits import PATIENCE_SECONDS, network
 from player.models.session import transaction
 from player.models.sessions import addresses_of
 from player.settings import settings
+from protocol.errors import Unauthenticated
 
 log = logging.getLogger(__name__)
 
@@ -39,18 +42,31 @@ return {count, redis.call('TTL', KEYS[1])}
 """
 
 
-@dataclass(frozen=True)
-class Guess:
-    """One login: the e-mail address as it was sent, and the address it came from."""
+@contextmanager
+def one_guess(email: str, address: str | None) -> Iterator[None]:
+    """Try a password within this block. ``email`` is as it was sent, ``address`` where it came from; a block that ends
+    with ``Unauthenticated`` was a wrong guess.
 
+    :raises TooManyRequests: the account is under attack, and this network has had its tries.
+    """
+    if not settings().rate_limits:
+        yield
+        return
+    guess = _Guess(email, address)
+    guess.let_in()
+    try:
+        yield
+    except Unauthenticated:
+        guess.failed()
+        raise
+
+
+@dataclass(frozen=True)
+class _Guess:
     email: str
     address: str | None
 
     def let_in(self) -> None:
-        """See that it may be tried.
-
-        :raises TooManyRequests: the account is under attack, and this network has had its tries.
-        """
         try:
             if int(_redis(settings().redis_url).get(self._failures) or 0) < UNNOTICED or self._is_familiar():
                 return
@@ -61,7 +77,6 @@ class Guess:
             raise TooManyRequests(retry_after=max(1, left))
 
     def failed(self) -> None:
-        """Count a wrong password."""
         try:
             count, _ = _counted(self._failures, HOUR)
         except RedisError:

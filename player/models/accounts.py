@@ -10,14 +10,13 @@ from sqlalchemy.orm import Session
 
 from player.models.mails import write_mail
 from player.models.passwords import hash_password, is_outdated, password_matches
-from player.models.players import Player, by_email, lock_player, player
+from player.models.players import Player, assert_not_suspended, by_email, lock_player, player
 from player.models.session import transaction
 from player.models.sessions import PasswordReset
 from protocol.errors import Conflict, Forbidden, Unauthenticated
 
 EMAIL_TAKEN = Conflict("there is an account with this e-mail address already", code="email_taken")
 WRONG_LOGIN = Unauthenticated("unknown e-mail address or wrong password", code="invalid_credentials")
-SUSPENDED = Forbidden("the account is suspended", code="suspended")
 WRONG_PASSWORD = Forbidden("the current password is not right", code="wrong_password")
 
 
@@ -81,8 +80,7 @@ def still_owner(session: Session, player_id: int, password_hash: str) -> Player:
     row = lock_player(session, player_id)
     if row.password_hash != password_hash:
         raise Unauthenticated(WRONG_LOGIN.message, code=WRONG_LOGIN.code)
-    if row.suspended_at is not None:
-        raise Forbidden(SUSPENDED.message, code=SUSPENDED.code)
+    assert_not_suspended(row.suspended_at)
     return row
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Micro
-from player.models.players import Player
+from player.models.players import Player, assert_not_suspended
 from player.models.session import database_now
 from player.models.tickets import Ticket
 from protocol.errors import Conflict, Forbidden
@@ -104,21 +104,12 @@ def ask_for_limits(session: Session, row: Player, wanted: Mapping[str, int | Non
     return standings
 
 
-def assert_not_suspended(row: Player) -> None:
-    """See that no suspension overtook a player's request; ``row`` is held by the caller (``lock_player``).
-
-    :raises Forbidden: code ``suspended``.
-    """
-    if row.suspended_at is not None:
-        raise Forbidden("the account is suspended", code="suspended")
-
-
 def assert_may_play(session: Session, row: Player) -> None:
     """See that a player may buy tickets and pay money in; ``row`` is held by the caller (``lock_player``).
 
     :raises Forbidden: code ``suspended``, or ``self_excluded`` with ``details.selfExclusionUntil``.
     """
-    assert_not_suspended(row)
+    assert_not_suspended(row.suspended_at)
     until = row.self_excluded_until
     if until is not None and until > database_now(session):
         raise Forbidden(

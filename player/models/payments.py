@@ -14,8 +14,8 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Created, Due, Micro
 from player.models.ledger import WITHDRAWALS, WORLD, balance, player_account, transfer
-from player.models.limits import assert_may_play, assert_not_suspended
-from player.models.players import lock_player
+from player.models.limits import assert_may_play
+from player.models.players import assert_not_suspended, lock_player
 from player.models.session import database_now
 from player.models.transactions import Transaction
 from player.settings import settings
@@ -69,7 +69,7 @@ def ask_withdrawal(session: Session, player_id: int, amount: int, destination: s
     :raises Conflict: code ``insufficient_funds``.
     """
     row = lock_player(session, player_id)
-    assert_not_suspended(row)
+    assert_not_suspended(row.suspended_at)
     if row.kyc_level == "none":
         _assert_known_enough(session, player_id, amount)
     held = balance(session, player_account(player_id))

@@ -9,7 +9,7 @@ from sqlalchemy import CheckConstraint, Index, func, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from player.models.base import Base, Created, Number
-from protocol.errors import NotFound
+from protocol.errors import Forbidden, NotFound
 
 KYC_LEVELS = ("none", "basic", "full")
 """How well a player is known, from not at all to documents seen (interface section 2.12)."""
@@ -33,6 +33,15 @@ class Player(Base):
     suspended_at: Mapped[datetime | None]
     suspended_reason: Mapped[str | None]
     self_excluded_until: Mapped[datetime | None]
+
+
+def assert_not_suspended(since: datetime | None) -> None:
+    """See that a player whose ``suspended_at`` this is may go on.
+
+    :raises Forbidden: code ``suspended``.
+    """
+    if since is not None:
+        raise Forbidden("the account is suspended", code="suspended")
 
 
 def player(session: Session, player_id: int) -> Player:

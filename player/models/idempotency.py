@@ -51,7 +51,9 @@ def take_key(session: Session, player_id: int, key: str, digest: bytes) -> Store
     """
     session.execute(
         delete(IdempotencyKey).where(
-            IdempotencyKey.player_id == player_id, IdempotencyKey.created_at < func.clock_timestamp() - KEPT
+            IdempotencyKey.player_id == player_id,
+            IdempotencyKey.key == key,
+            IdempotencyKey.created_at < func.clock_timestamp() - KEPT,
         )
     )
     new = insert(IdempotencyKey).values(player_id=player_id, key=key, request_digest=digest)

@@ -18,6 +18,8 @@ from protocol.numbers import LABELS, tiers_won
 
 PRICE = 3_000_000
 _PATIENCE = 60.0
+_TILL_PAID_OUT = 200.0
+"""A worker that is killed while it has a withdrawal out is followed by another one when its lease of 60 s is over."""
 _AGAIN = 0.25
 _NAMES = ("jackpotNumber", *LABELS[1:])
 Numbers = tuple[int, int, int, int, int, int]
@@ -117,7 +119,9 @@ class Player:
         self._expect(status == 201, "withdrawal", answer)
         self.withdrawn += amount
         path = f"/api/player/withdrawals/{answer['payment']['id']}"
-        self.wait_for(lambda: self._get(path)["status"] == "completed", "the withdrawal is not paid out")
+        self.wait_for(
+            lambda: self._get(path)["status"] == "completed", "the withdrawal is not paid out", _TILL_PAID_OUT
+        )
 
     def shown_balance(self) -> int:
         """What the node says that she has."""

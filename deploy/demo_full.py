@@ -81,7 +81,7 @@ def _demonstrate(variant: str, screen: Screen) -> None:
                 running.enter_context(_operator(name, lottery.base_url, key, variant, pace, environ)) for name in _NAMES
             ]
             screen.step(f"coordinator at {lottery.base_url}, nodes at {', '.join(o.node.base_url for o in operators)}")
-            seconds = register(operators, variant, seed)
+            seconds = register(operators, variant)
             screen.step(f"{PLAYERS * len(operators)} players registered and paid in, in {seconds:.0f} s")
             killer = Killer(operators[0].node, seed) if variant == "kill" else None
             with killer or contextlib.nullcontext():

@@ -33,8 +33,6 @@ TICKETS = 500
 _BONUS4, _BONUS5 = (tier.range for tier in TIERS[-2:])
 _LIMIT, _UNTIL_EXCLUDED = 5, 10
 _SPARE = 7 * PRICE
-_AT_ONCE = 2 * PLAYERS
-"""All of them: who had to wait for her turn might find the sales over."""
 _STAGES = {"sealingDeadline": 2.0, "escrowDeadline": 2.0, "scheduledDrawTime": 4.0, "settleAt": 2.0, "closeAt": 2.0}
 _REQUESTS_OF_A_REGISTRATION = 5
 
@@ -58,7 +56,7 @@ UNDER_FIRE = Pace(lead=25.0, shortest=45.0, margin=4.0)
 _LONGEST = 240.0
 
 
-def register(operators: Sequence[Operator], variant: str, seed: int) -> float:
+def register(operators: Sequence[Operator], variant: str) -> float:
     """Every player opens an account and pays in; the seconds that took."""
     began = time.monotonic()
     for operator in operators:
@@ -184,7 +182,8 @@ def _collect(player: Player, drawn: Sequence[int], pays: dict[int, int]) -> None
 
 
 def _all(work: Callable[..., None], things: Sequence[tuple[Any, ...]]) -> None:
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    # All at once: a player who had to wait for her turn might find the sales over.
+    with ThreadPoolExecutor(len(things)) as pool:
         for done in [pool.submit(work, *each) for each in things]:
             done.result()
 

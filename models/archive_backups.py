@@ -17,7 +17,7 @@ from models.archives import PIECE, TicketArchive, archive_key
 from protocol.errors import Conflict
 
 
-def backup_of(archive: TicketArchive, place: Path) -> Path:
+def _backup_of(archive: TicketArchive, place: Path) -> Path:
     """Where an archive's backup is: the file itself, or in a folder of backups, or in a copy of a bucket."""
     return place / archive_key(archive.round_id, archive.operator_id, archive.sha256) if place.is_dir() else place
 
@@ -50,7 +50,7 @@ def read_backup(archive: TicketArchive, place: Path, file: IO[bytes]) -> None:
 
     :raises Conflict: it is none: there is no such file, or its bytes are others than were archived.
     """
-    path, digest = backup_of(archive, place), hashlib.sha256()
+    path, digest = _backup_of(archive, place), hashlib.sha256()
     if not path.is_file():
         raise Conflict(f"there is no backup {path}", code="no_backup")
     with path.open("rb") as backup:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedRandom
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -21,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from models.archive_backups import read_backup
 from models.archive_checks import check_archive
-from models.archive_store import ArchiveStore, blocks
+from models.archive_store import ArchiveStore
 from models.archive_stores import store_called
 from models.archives import TicketArchive, archive_key
 from models.archiving import read_rows
@@ -49,7 +50,7 @@ def right_copy(session: Session, archive: TicketArchive, backup: Path | None) ->
     """
     with TemporaryFile() as file:
         if backup is None:
-            _write_again(session, archive, cast(BinaryIO, file))
+            _write_again(session, archive, file)
         else:
             read_backup(archive, backup, file)
         yield cast(BinaryIO, file)
@@ -88,17 +89,14 @@ def _taken(session: Session, store: ArchiveStore, key: str, file: BinaryIO) -> b
     return True
 
 
-def _write_again(session: Session, archive: TicketArchive, file: BinaryIO) -> None:
+def _write_again(session: Session, archive: TicketArchive, file: BufferedRandom) -> None:
     of = archive.round_id, archive.operator_id
     named = f"the rows of {archive.operator_id} in round {archive.round_id}"
     if session.scalar(text("SELECT to_regclass(:name)"), {"name": partition(archive.round_id)}) is None:
         raise Conflict(f"{named} were dropped: a backup is needed", code="rows_dropped")
     reading = read_rows(session, *of, file)
     file.seek(0)
-    digest = hashlib.sha256()
-    for block in blocks(file):
-        digest.update(block)
-    if digest.hexdigest() == archive.sha256:
+    if hashlib.file_digest(file, "sha256").hexdigest() == archive.sha256:
         return
     sealed = session.get_one(Manifest, of)
     if (reading.count, reading.root) != (sealed.counted, sealed.counted_root):

@@ -39,9 +39,15 @@ def main() -> None:
     logs.configure(settings().log_level)
     scheduler = BlockingScheduler(executors={"default": ThreadPoolExecutor(1)}, timezone="UTC")
     scheduler.add_job(
-        *(tick, "interval"), args=[ring_due], seconds=TICK_SECONDS,
-        coalesce=True, max_instances=1, misfire_grace_time=None, id="tick",
-    )  # fmt: skip
+        tick,
+        "interval",
+        seconds=TICK_SECONDS,
+        args=[ring_due],
+        coalesce=True,
+        max_instances=1,
+        misfire_grace_time=None,
+        id="tick",
+    )
 
     def stop(number: int, frame: FrameType | None) -> None:
         scheduler.shutdown(wait=False)

@@ -3,7 +3,7 @@
 import click
 from flask.cli import AppGroup
 
-from app.ops.asking import actor_option
+from app.ops.asking import actor_option, json_object_option
 from app.ops.screen import show_json
 from models.audit import record
 from models.credentials import AdminRole, issue_admin_key
@@ -16,7 +16,7 @@ admin_key = AppGroup("admin-key", help="Make keys of the admin API.")
 @click.option("--role", type=click.Choice([role.value for role in AdminRole]), required=True, help="What it may do.")
 @click.option("--name", required=True, help="Whose key it is, for the audit log.")
 @actor_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_object_option
 def create_admin_key(role: str, name: str, actor: str, as_json: bool) -> None:
     """Make an admin key. It is printed once and cannot be shown again.
 

@@ -18,6 +18,7 @@ from app.ops.asking import (
     actor_option,
     confirm,
     dry_run_option,
+    json_object_option,
     limit_option,
     must_be_askable,
     offset_option,
@@ -52,14 +53,13 @@ COPIED = (Column("operator"), Column("file\nin"))
 
 round_argument = click.argument("round_id", metavar="ROUND", type=ROUND)
 operator_option = click.option("--operator", "operator_id", type=Checked(identifier(), "ID"), help="Only this one's.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @archives.command("list")
 @click.option("--round", "round_id", type=ROUND, help="Only those of this round.")
 @limit_option
 @offset_option
-@json_option
+@json_object_option
 def list_archives(round_id: int | None, limit: int, offset: int, as_json: bool) -> None:
     """Archives of sealed tickets, those of the newest round first, as they are on record. Reads none of them.
 
@@ -78,7 +78,7 @@ def list_archives(round_id: int | None, limit: int, offset: int, as_json: bool) 
 @archives.command("check")
 @click.argument("round_ids", metavar="[ROUND]...", nargs=-1, type=ROUND)
 @click.option("--roots", is_flag=True, help="Hash every ticket to its root too: some 3 s for a million.")
-@json_option
+@json_object_option
 def check(round_ids: tuple[int, ...], roots: bool, as_json: bool) -> None:
     """Read every archive, or those of some rounds, to its end, and compare length, hash and number of tickets with what
     is on record.
@@ -127,7 +127,7 @@ def check(round_ids: tuple[int, ...], roots: bool, as_json: bool) -> None:
 @actor_option
 @dry_run_option
 @yes_option
-@json_option
+@json_object_option
 def restore(
     round_id: int,
     backup: Path | None,
@@ -172,7 +172,7 @@ def restore(
 @round_argument
 @click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path))
 @operator_option
-@json_option
+@json_object_option
 def export(round_id: int, folder: Path, operator_id: str | None, as_json: bool) -> None:
     """Copy a round's archives into a folder, each as a file of its own, from which "restore" takes them.
 

@@ -62,6 +62,8 @@ AHEAD = When(ago=False)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the admin API's JSON instead of a table.")
+json_object_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+"""For what the admin API does not have."""
 yes_option = click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal to ask on.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only count what would be done; change nothing.")
 reason_option = click.option(

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import click
 from flask.cli import with_appcontext
 
-from app.ops.asking import actor_option, dry_run_option
+from app.ops.asking import actor_option, dry_run_option, json_object_option
 from models.audit import record
 from models.reencryption import reencrypt
 from models.session import transaction
@@ -16,7 +16,7 @@ from models.settings import SettingsError
 @click.command("reencrypt")
 @actor_option
 @dry_run_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_object_option
 @with_appcontext
 def reencrypt_secrets(actor: str, dry_run: bool, as_json: bool) -> None:
     """Write every stored secret anew with the newest of ENCRYPTION_KEYS.
